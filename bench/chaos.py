@@ -16,8 +16,8 @@ where they compute).
 Now and then rmd is left alone for some seconds and writes a trace, in which every change of a core
 must be one that the protocol allows.
 
-From the kill of rmd to the next one that has adopted all tables it may take a second, in which
-systemd waits a tenth before it starts one.
+A second may pass from the kill of rmd until the next one has taken over all tables.  systemd waits
+a tenth of it before it starts rmd.
 
 On the machine's own cores; --only 6,2 is a minute on six emulated ones, a minute on two, and so on.
 """
@@ -153,7 +153,8 @@ class Chaos:
         self.trace_until: float | None = None
         self.traced: list[str] = []  # whose: --user of rmctl trace
         self.ready_s = [0.0]                       # from the start of rmd
-        self.adopted_s: dict[signal.Signals, list[float]] = {signal.SIGKILL: [], signal.SIGTERM: []}
+        self.taken_over_s: dict[signal.Signals, list[float]] = {signal.SIGKILL: [],
+                                                                signal.SIGTERM: []}
         self.holds = Holds()
         self.sums = {kind: self.checksum(self.start_program(kind, stock=True)) for kind in PROGRAMS}
         self.shared = set(os.listdir("/dev/shm"))
@@ -193,7 +194,7 @@ class Chaos:
         gone_s = time.monotonic() - start
         time.sleep(self.chance.random() * 0.3)
         self.begin(*self.options)
-        self.adopted_s[how].append(gone_s + PAUSE_S + self.ready_s[-1])
+        self.taken_over_s[how].append(gone_s + PAUSE_S + self.ready_s[-1])
 
     # --- programs
 
@@ -421,7 +422,7 @@ class Chaos:
             time.sleep(0.05)
 
     def leftovers(self) -> None:
-        """Nobody is left who needs it: rmd, its keeper, sockets and shared memory go."""
+        """All processes have ended: rmd, its descriptor holder, sockets and memory go, too."""
         for who in [*self.guests, *self.asleep, *self.members]:
             who.end()
         self.guests, self.asleep, self.members = [], {}, []
@@ -511,11 +512,11 @@ class Chaos:
         return ", ".join(f"{n} {what}" for what, n in self.counts.items())
 
     def figures(self, under: str) -> list[Figure]:
-        killed, ended = self.adopted_s.values()
+        killed, ended = self.taken_over_s.values()
         note = (f"{len(killed)} times; where it had been asked to end "
                 f"{max(ended, default=0):.2f} s at most")
         return [Figure("chaos-adopted", max(killed, default=0), "s from the kill of rmd to the "
-                       "next one that has adopted all, at most", "<=", 1.0, note),
+                       "next one that has taken over all, at most", "<=", 1.0, note),
                 Figure("chaos-adopted-median", statistics.median(killed or [0]), "s, median", "<=",
                        1.0),
                 Figure("chaos", len(self.wrong), "lost cores, double holders, hangs, leftovers or "

@@ -159,7 +159,7 @@ int main(int argc, char **argv)
                       .target = allocate(nprocs, sizeof *w.target),
                       .placed = allocate(nprocs, sizeof *w.placed),
                       .owner = allocate(ncores, sizeof *w.owner)};
-    w.snapshot = (struct rmd_snapshot){ncores, nprocs, w.needs, allocate(1, RMD_ROOM(nprocs)),
+    w.snapshot = (struct rmd_snapshot){ncores, nprocs, w.needs, allocate(1, RMD_ARENA_BYTES(nprocs)),
                                        RMD_TUNING, false};
     make_needs(w.needs, nprocs, ncores);
     for (unsigned c = 0; c < ncores; c++)

@@ -2,8 +2,8 @@
 """Arbitrary bytes for everything that reads bytes of others, by libFuzzer.
 
 rmd.conf, requests on rmd's socket (rmctl's commands among them), a core table that processes have
-written into, rings of trace events likewise, what a former rmd has left, what rmd and the keeper of
-its tables say to each other, reports of processes (what rmd takes from other nodes, what `invade
+written into, rings of trace events likewise, what a former rmd has left, messages between rmd and
+its descriptor holder, reports of processes (what rmd takes from other nodes, what `invade
 --report` prints), requests for metrics over HTTP, machines and workloads of `rmctl simulate`, and
 what rmctl is told by an rmd.  The programs are bench/fuzz/NAME.c, with AddressSanitizer and
 UndefinedBehaviorSanitizer; inputs begin with the small corpus beside them.  --turns 5, the default,
@@ -45,8 +45,8 @@ INTERRUPTED = "libFuzzer: run interrupted"
 CLANG = "clang-14"
 FLAGS = ("-std=gnu17 -O2 -g1 -DINV_SMALL -fno-omit-frame-pointer "
          "-fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -pthread").split()
-ELSEWHERE = {"bell", "keeper", "procstat", "rmctl", "rmctl_complete", "rmctl_top", "rmd", "server",
-             "service"}  # sources that nothing here needs, or that are part of a target
+ELSEWHERE = {"bell", "fd_holder", "procstat", "rmctl", "rmctl_complete", "rmctl_top", "rmd",
+             "server", "service"}  # sources that nothing here needs, or that are part of a target
 LIBRARY = {  # what the fuzzers may be linked with: nearly all of rmd, and
     "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c")
                   if p.stem not in ELSEWHERE and not p.stem.startswith("simulate")),

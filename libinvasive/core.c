@@ -20,9 +20,9 @@
 
 /* --- words */
 
-/* acquire: partner is inv_core_forgo; where only the compare-and-swap counts it is not
- * needed.  seq_cst: a sleeper names its home core and then looks at the word (wait.c); partner is the
- * fence of inv_core_offer, after which the lender looks at `home`.  Neither costs anything on x86. */
+/* acquire: partner is inv_core_forgo; where only the compare-and-swap counts it is not needed.
+ * seq_cst: a sleeper names its home core and then looks at the word (wait.c); partner is the fence
+ * of inv_core_offer, after which the lender looks at `home`.  Neither costs anything on x86. */
 static inv_word word_of(struct inv_table *t, unsigned core)
 {
     return atomic_load(&inv_core_at(t, core)->word);
@@ -575,7 +575,7 @@ void inv_core_admit(struct inv_table *t, unsigned core)
 
 /* As in inv_core_forgo, the word moves in any case: who saw the dead one sleep and is about to
  * hand it the core fails. */
-bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead)
+bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead)
 {
     unsigned name = dead + 1, tries = 0;
     inv_word w = word_of(t, core);
@@ -650,7 +650,7 @@ static void wake_stranded(struct inv_table *t, unsigned slot)
     wake_sleepers(s);
 }
 
-static void bury_slot(struct inv_slot *s)
+static void reap_slot(struct inv_slot *s)
 {
     atomic_store(&s->parked, 0);
     atomic_store(&s->sleepers, 0);
@@ -703,14 +703,14 @@ void inv_rescue(struct inv_table *t)
         inv_token_offer(t);
 }
 
-void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed)
+void inv_slot_reap(struct inv_table *t, unsigned dead, unsigned *freed)
 {
     unsigned ncores = t->ncores, count = 0;
     struct inv_slot *slot = inv_slot_at(t, dead);
     inv_want_set(t, dead, false);
-    bury_slot(slot); /* before the cores: see inv_core_bury */
+    reap_slot(slot); /* before the cores: see inv_core_reap */
     for (unsigned c = 0; c < ncores && c < INV_MAX_CORES; c++)
-        count += inv_core_bury(t, c, dead);
+        count += inv_core_reap(t, c, dead);
     int32_t tokens = atomic_exchange(&slot->tokens, 0);
     if (tokens > 0)
         atomic_fetch_add(&t->free_tokens, tokens);

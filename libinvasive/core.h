@@ -22,7 +22,7 @@
  *   borrow a free one of the others, then sleep.  The lender's side: free the core, fence,
  *   look at wanting and parked (inv_core_offer).
  * - Awake again for whatever reason, a worker withdraws its bit.  If the bit was still set, no
- *   waker has taken the worker: a timer has woken it, or rmd that buries a process (inv_bury).
+ *   waker has taken the worker: a timer has woken it, or rmd that reaps a process (inv_slot_reap).
  *   If not, the waker that took it has rung or will.
  * - A worker that was woken with a core borrows it and uses it.  When it has nothing to
  *   do, it lends and offers the core again: it was woken instead of another one.
@@ -90,9 +90,9 @@ bool inv_core_left(struct inv_table *t, unsigned core);
 void inv_core_expel(struct inv_table *t, unsigned core);
 void inv_core_admit(struct inv_table *t, unsigned core);
 
-/* Part of inv_bury, for one core, after the slot's `home` is INV_NO_CORE: true when the dead
- * process held it. */
-bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead);
+/* Part of inv_slot_reap, for one core.  The slot's `home` must be INV_NO_CORE.  True: the dead
+ * process held the core. */
+bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead);
 
 /* seize: rmd takes the core from a holder that cannot give it up (it is stopped): it is nobody's
  * then, and stays its owner's, who does not ask for it any more if that is the holder.  True when
@@ -144,12 +144,12 @@ bool inv_token_overdrawn(struct inv_table *t);
 void inv_token_offer(struct inv_table *t);
 
 /*
- * bury: all that a death calls for, by rmd, after it has set the slot's state to DEAD: the
- * dead process's cores and tokens are free and offered, its ownership, wants and reclaims
- * gone, and everybody whom it may have been about to wake is woken.  `freed`, if not NULL,
- * receives how many cores it held.  The slot may be used again afterwards.
+ * reap: by rmd, after it has set the slot's state to DEAD.  Frees and offers the dead process's
+ * cores and tokens, clears its ownership, wants and reclaims, and wakes all threads that it may
+ * have been about to wake.  *freed, if not NULL, becomes the number of cores that it held.  The
+ * slot may be used again afterwards.
  */
-void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed);
+void inv_slot_reap(struct inv_table *t, unsigned dead, unsigned *freed);
 
 /* Pin a kernel thread of this domain to a core (no-op when emulated).  tid 0 is the
  * caller.  Returns 0 or -errno. */

@@ -17,7 +17,7 @@
 static _Atomic uint64_t free_entries = ~UINT64_C(0);
 /* The hold that a thread of this process hands to the worker that it wakes, and how many threads
  * are about to hand one over.  Another process may wake the worker at the same time (rmd, when it
- * buries a process).  So the worker looks here until no thread is about to: a hold is never left
+ * reaps a dead process).  So the worker looks here until no thread is about to: a hold is never left
  * behind. */
 static _Atomic int handed[INV_PARKED_MAX] = {[0 ... INV_PARKED_MAX - 1] = INV_HOLD_NONE};
 static _Atomic unsigned callers[INV_PARKED_MAX];

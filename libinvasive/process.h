@@ -25,9 +25,9 @@ struct inv_process {
     unsigned ncores; /* cores of the domain; of the affinity mask when not managed */
     bool anonymous, emulated;
     bool alone; /* the domain is this process's own: there is no resource manager (inv_join_alone) */
-    /* The affinity that the process began with, which the program sees; and where its threads may run.
-     * They differ where the launcher has bound the process to a part of the domain (widen_mask).
-     * Written by inv_join; constant afterwards. */
+    /* The affinity that the process began with, which the program sees; and where its threads may
+     * run. They differ where the launcher has bound the process to a part of the domain
+     * (widen_mask). Written by inv_join; constant afterwards. */
     struct inv_cpus own_mask, wide_mask;
     /* threads that wait in MPI now: while there are any, idle workers give their cores
      * away at once.  Writers: inv_wait_begin/end.  Relaxed: a hint */
@@ -80,14 +80,15 @@ static inline bool inv_traced(void)
 bool inv_join(int rank, int size, int local_size);
 /*
  * inv_join_alone - where no manager is asked for: become the only process of a domain that it makes
- * itself.  Its threads take turns on so many cores as they do on those of a resource manager, but are
- * pinned to none, and the public interface (invasive.h) says that the process is unmanaged.
- *   ncores  1..INV_MAX_CORES
- * Returns true when that is so, and the caller has a core; false, and says nothing, when a manager
- * has been asked for, or there is no memory.  Thread safe; only the first call does anything.
+ * itself.  Its threads take turns on so many cores as they do on those of a resource manager, but
+ * are pinned to none, and the public interface (invasive.h) says that the process is unmanaged.
+ * ncores  1..INV_MAX_CORES Returns true when that is so, and the caller has a core; false, and says
+ * nothing, when a manager has been asked for, or there is no memory.  Thread safe; only the first
+ * call does anything.
  */
 bool inv_join_alone(unsigned ncores);
-/* Become no managed process, unless that has been tried; the reason is said on stderr.  Thread safe. */
+/* Become no managed process, unless that has been tried; the reason is said on stderr.  Thread
+ * safe. */
 void inv_join_never(const char *reason);
 
 /* True when the environment asks for management (INVASIVE_SOCKET set, INVASIVE not
@@ -101,12 +102,12 @@ bool inv_asked(void);
 /* Number of cores of the domain, before and after joining (INVASIVE_CORES). */
 unsigned inv_domain_cores(void);
 
-/* Ranks of this process's job on its node, where its MPI launcher's environment counts those; else -1.
- * Thread safe. */
+/* Ranks of this process's job on its node, where its MPI launcher's environment counts those; else
+ * -1. Thread safe. */
 int inv_local_size(void);
 
-/* Ranks of this process's job on its node, as its MPI launcher's environment says; 1: it is alone, or
- * nothing is known; 2 where the launcher only says that there are ranks.  Thread safe. */
+/* Ranks of this process's job on its node, as its MPI launcher's environment says; 1: it is alone,
+ * or nothing is known; 2 where the launcher only says that there are ranks.  Thread safe. */
 unsigned inv_ranks_here(void);
 
 /* Leave the domain: every hold is given up, the process runs unmanaged from here on.  reason, if not
@@ -145,12 +146,13 @@ void inv_assigned_core_follow(void);
 void inv_slot_tell_binding(void);
 /* Does the process in this slot bind its threads to their cores (inv_bind_threads)? */
 bool inv_slot_binds(unsigned slot);
-/* Move the thread that has been evicted from a core, a thread of the process in this slot, to the other
- * cores of the domain. */
+/* Move the thread that has been evicted from a core, a thread of the process in this slot, to the
+ * other cores of the domain. */
 void inv_repin_evicted(int core, unsigned slot);
-/* Let any thread of the domain compute on all of its cores but one; INV_NO_CORE: on all.  binds: the
- * thread's process binds its threads.  If it does not, the thread is moved off the core and has its
- * former affinity again: its process may be about to ask the kernel how many threads it may have. */
+/* Let any thread of the domain compute on all of its cores but one; INV_NO_CORE: on all.  binds:
+ * the thread's process binds its threads.  If it does not, the thread is moved off the core and has
+ * its former affinity again: its process may be about to ask the kernel how many threads it may
+ * have. */
 void inv_repin_but(int core, int tid, bool binds);
 /* Would a thread that the caller evicted compute on the caller's core while the caller waits
  * (evicted.h)?  As far as is known. */
@@ -182,8 +184,8 @@ int inv_some_held_core(unsigned k);
 int inv_thread_core(void);
 /* May the calling thread's affinity be ours: one core, or, since it was evicted, all but one? */
 bool inv_thread_pinned(void);
-/* Let it run wherever threads of the process may, for a while; returns what to repin it with.  For a
- * child: with the affinity that the program sees. */
+/* Let it run wherever threads of the process may, for a while; returns what to repin it with.  For
+ * a child: with the affinity that the program sees. */
 int inv_thread_unpin(void);
 int inv_thread_unpin_for_child(void);
 /* Where threads may run that hold no core: wide_mask, without the CPUs of cores that are another
@@ -260,10 +262,11 @@ uint64_t inv_others_quiet_ns(struct inv_others *o);
  * program waits. */
 void inv_service_thread(void);
 
-/* The calling thread waits in a loop of tests of MPI, the latest of which has failed: true until the
- * thread tests with success, waits in another way, begins a region, or has not tested for so long
- * that it computes.  Read by the OpenMP runtime where a lock is released.  inv_polls_until, in ticks:
- * 0 where that is false; written by its thread, in the MPI shim and at the begin of a region. */
+/* The calling thread waits in a loop of tests of MPI, the latest of which has failed: true until
+ * the thread tests with success, waits in another way, begins a region, or has not tested for so
+ * long that it computes.  Read by the OpenMP runtime where a lock is released.  inv_polls_until, in
+ * ticks: 0 where that is false; written by its thread, in the MPI shim and at the begin of a
+ * region. */
 extern __thread uint64_t inv_polls_until __attribute__((tls_model("initial-exec")));
 bool inv_polls(void);
 
@@ -302,8 +305,9 @@ void inv_parked_forget(void);
 /* --- background threads: they compute, hold no core, and are the program's own (background.c) */
 
 /* Core time that this process has held cores until `now` (inv_now_ns); with more processes than
- * cores the processor time that it has used, or 0 where cores are emulated.  Others change the table
- * meanwhile; an interval may be missed or counted twice, and is put right by the next look. */
+ * cores the processor time that it has used, or 0 where cores are emulated.  Others change the
+ * table meanwhile; an interval may be missed or counted twice, and is put right by the next
+ * look. */
 uint64_t inv_held_ns(uint64_t now);
 
 /* What one thread has seen of them in one wait. */
@@ -351,22 +355,21 @@ void inv_record_restart(void);
 void inv_record_stop(void);
 /* Bring the record's CPU time up to date.  Nothing happens where there is no record. */
 void inv_record_publish(void);
-/* Write the name of a module as the dynamic linker has it, "" the program, to `to` (INV_MODULE_BYTES):
- * of a longer name the end.  Thread safe. */
+/* Write the name of a module as the dynamic linker has it, "" the program, to `to`
+ * (INV_MODULE_BYTES): of a longer name the end.  Thread safe. */
 void inv_record_name_module(char *to, const char *name);
 
-/* --- the report of a process on another node than the `invade` that wants it (package.c) */
+/* --- the report of a process on another node than the `invade` that wants it (remote_report.c) */
 
-struct inv_package;
+struct inv_remote_report;
 struct inv_request;
 /* Does that `invade` run on this node?  False where no report is wanted. */
 bool inv_report_is_here(void);
-/* What there is to say of this process, which has stopped its record: bytes of it. */
-size_t inv_package_fill(struct inv_package *package);
-/* A package from another process that has arrived here: hand it to our rmd as one of our launch and
- * our job.  behind_ns: what our clock shows less what the sender's shows.  False: it is no
- * package, or rmd does not take it. */
-bool inv_package_deliver(struct inv_package *package, size_t bytes, int64_t behind_ns);
+/* Fills in the report of this process, which has stopped its record.  Returns its bytes. */
+size_t inv_remote_report_fill(struct inv_remote_report *report);
+/* Submits the report of a process on another node to our rmd, as one of our launch and job.
+ * behind_ns: our clock less the sender's.  False: it is malformed, or rmd refuses it. */
+bool inv_remote_report_submit(struct inv_remote_report *report, size_t bytes, int64_t behind_ns);
 /* Send rmd a request, the beginning of so many bytes; true when it says INV_OK. */
 bool inv_tell_manager(const struct inv_request *request, size_t bytes);
 

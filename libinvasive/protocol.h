@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * protocol.h - what goes over rmd's socket (AF_UNIX, SOCK_SEQPACKET): one request, one
- * answer, then the client closes.  A managed process keeps no descriptor of ours; rmd
- * watches it through a pidfd, and its mapping of the table: who unmaps it is a member no more.  The peer's pid and uid are those that the kernel tells
- * (SO_PEERCRED), never a field of a message.
+ * protocol.h - what goes over rmd's socket (AF_UNIX, SOCK_SEQPACKET): one request, one answer, then
+ * the client closes.  A managed process keeps no descriptor of ours; rmd watches it through a
+ * pidfd, and its mapping of the table: who unmaps it is a member no more.  The peer's pid and uid
+ * are those that the kernel tells (SO_PEERCRED), never a field of a message.
  *
  * Every message is one struct inv_request or struct inv_reply, of exactly that size, or
- * a struct inv_package, in the byte order of the machine.
+ * a struct inv_remote_report, in the byte order of the machine.
  */
 #ifndef INV_PROTOCOL_H
 #define INV_PROTOCOL_H
@@ -23,17 +23,17 @@ enum inv_request_kind {
     INV_REPORT = 4,  /* the answer is followed by `count` messages, one for each process that
                         the domain has had, dead ones included: a struct inv_report, and after it
                         the first record_bytes bytes of its struct inv_record */
-    INV_DEPOSIT = 5, /* keep the report of a process on another node among those of the domain; a
-                        struct inv_package, from a member */
+    /* a struct inv_remote_report, from a member: rmd adds it to the reports of the domain */
+    INV_SUBMIT_REPORT = 5,
     INV_POLICY = 6,  /* `program` names the policy that is to decide from now on, "" none; the
                         answer's message is the name of the one that decides */
-    INV_SAY = 7,    /* may a process of the launch say what `launch`, a number, stands for?  The
-                       answer's count is 1 for the first one that asks, else 0 */
+    INV_SAY = 7,    /* may this process print the message for which the number `launch` stands?  The
+                       answer's count is 1 for the first process that asks, else 0 */
     /* of rmctl (rmd/control_protocol.h) */
     INV_CONTROL = 16,
     INV_EVENTS = 17,
     INV_METRICS = 18,
-    INV_OVERVIEW = 19,
+    INV_ADMIN_SNAPSHOT = 19,
     INV_TRACE = 32, /* `program` says "start", with the descriptor of a regular file, or "stop",
                        whose answer comes when the file is complete: the message says why it is
                        not, and `count` how many events were lost */
@@ -127,13 +127,14 @@ static inline uint32_t inv_record_bytes(const struct inv_record *r)
     return (uint32_t)INV_RECORD_BYTES(sites < INV_SITES ? sites : INV_SITES);
 }
 
-/* A report that travels: from its process over MPI, then to another node's rmd. */
-struct inv_package {
-    struct inv_request request; /* INV_DEPOSIT */
-    struct inv_report report;   /* times by the clock of the node where the package is */
+/* The report of a process on another node: it goes over MPI, and then to the rmd of this node. */
+struct inv_remote_report {
+    struct inv_request request; /* INV_SUBMIT_REPORT */
+    struct inv_report report;   /* times by the clock of the node where this is */
     /* report.record_bytes bytes of struct inv_record, which has another alignment elsewhere */
     unsigned char record[INV_RECORD_BYTES(INV_SITES)];
 };
-#define INV_PACKAGE_BYTES(record_bytes) (offsetof(struct inv_package, record) + (record_bytes))
+#define INV_REMOTE_REPORT_BYTES(record_bytes)                                                      \
+    (offsetof(struct inv_remote_report, record) + (record_bytes))
 
 #endif

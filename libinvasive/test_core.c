@@ -240,7 +240,7 @@ static void test_rescue_asks_for_owners(void)
     inv_table_unmap(t);
 }
 
-static void test_bury(void)
+static void test_reap(void)
 {
     struct inv_table *t = table(2, INV_MODE_PINNED);
     unsigned freed = 0;
@@ -250,7 +250,7 @@ static void test_bury(void)
     inv_want_set(t, 1, true);
     park(t, 0, 0), park(t, 2, 0);
     atomic_store(&inv_slot_at(t, 1)->state, INV_SLOT_DEAD);
-    inv_bury(t, 1, &freed);
+    inv_slot_reap(t, 1, &freed);
     CHECK(freed == 2 && holder(t, 0) == 0 && holder(t, 1) == 0 && !inv_want_get(t, 1));
     CHECK(woken(t, 0, 0, 0) || woken(t, 0, 0, 1));
     CHECK(inv_word_owner(atomic_load(&inv_core_at(t, 0)->word)) == INV_NOBODY);
@@ -270,14 +270,14 @@ static void test_tokens(void)
     CHECK(woken(t, 3, 0, INV_NO_CORE) && inv_token_take(t, 3));
     park(t, 0, 0);
     atomic_store(&inv_slot_at(t, 3)->state, INV_SLOT_DEAD);
-    inv_bury(t, 3, NULL);
+    inv_slot_reap(t, 3, NULL);
     CHECK(atomic_load(&t->free_tokens) == 1 && woken(t, 0, 0, INV_NO_CORE));
     /* nonsense that the dead one has left is not counted down: that takes seconds */
     park(t, 0, 0), park(t, 1, 0);
     atomic_store(&t->free_tokens, 0);
     atomic_store(&inv_slot_at(t, 2)->tokens, INT32_MAX);
     atomic_store(&inv_slot_at(t, 2)->state, INV_SLOT_DEAD);
-    inv_bury(t, 2, NULL);
+    inv_slot_reap(t, 2, NULL);
     CHECK(woken(t, 0, 0, INV_NO_CORE) && woken(t, 1, 0, INV_NO_CORE));
     inv_table_unmap(t);
 }
@@ -300,7 +300,7 @@ static void test_tokens_that_somebody_waits_for(void)
     atomic_store(&t->free_tokens, 1);
     atomic_store(&inv_slot_at(t, 3)->tokens, 0);
     atomic_store(&inv_slot_at(t, 3)->state, INV_SLOT_DEAD);
-    inv_bury(t, 3, NULL);
+    inv_slot_reap(t, 3, NULL);
     CHECK(woken(t, 0, 0, INV_NO_CORE) && !woken(t, 1, 0, INV_NO_CORE));
     /* what a process has returned, its last one, while it was said not to want any */
     atomic_store(&t->free_tokens, -1);
@@ -338,7 +338,7 @@ int main(void)
     test_new_owner_that_wants_has_asked();
     test_owner_that_gets_its_core_back_has_asked();
     test_rescue_asks_for_owners();
-    test_bury();
+    test_reap();
     test_tokens();
     test_tokens_that_somebody_waits_for();
     test_arrival_board();

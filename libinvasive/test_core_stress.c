@@ -11,8 +11,9 @@
  *    evicted goes on until it looks.)
  *  - no wake-up is lost: everybody who parks or sleeps is woken by others, at most after a
  *    patience of seconds; there are no timers here to heal a lost one;
- *  - a core that rmd moves to another domain has been left by everybody of this one, rmd hears of it,
- *    and nobody takes it until it is back (in the runs that move cores; those that evict expel);
+ *  - a core that rmd moves to another domain has been left by everybody of this one, rmd hears of
+ *    it, and nobody takes it until it is back (in the runs that move cores; those that evict
+ *    expel);
  *  - in the end every core is free, unreserved, and owned by whom it was;
  *  - tokens: never more running than there are, forced ones left out, and all there at the end.
  */
@@ -285,9 +286,9 @@ static void compute_elsewhere(unsigned core, unsigned *seed)
         fail("somebody took a core of another domain", PROCESSES, (int)core);
 }
 
-/* Another process owns the core for a moment, and then rmd is killed before it has noted that, and
- * started again (rmd/adopt.c). */
-static void own_and_adopt(unsigned core, unsigned *seed)
+/* rmd makes another process the owner of the core, and is killed before it has saved that.  The
+ * next rmd takes over (rmd/takeover.c). */
+static void own_and_take_over(unsigned core, unsigned *seed)
 {
     static const uint64_t members[INV_SLOT_WORDS] = {(1 << PROCESSES) - 1};
     inv_core_own(table, core, (int)random_below(seed, PROCESSES));
@@ -317,7 +318,7 @@ static void *manager(void *arg)
         inv_core_own(table, core, (int)core);
         inv_core_offer(table, core, INV_MAX_SLOTS);
         if (random_below(&seed, 4) == 0)
-            own_and_adopt(core, &seed);
+            own_and_take_over(core, &seed);
     }
     return NULL;
 }

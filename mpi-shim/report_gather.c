@@ -5,7 +5,7 @@
  * The root is the first rank on the node of the `invade` that wants the report.  In the last
  * finalize, after a barrier, the root asks the ranks of other core tables one by one.  It sends an
  * empty message.  The rank answers at once with the time by its clock, and then with its package
- * (libinvasive/package.c).  The two clocks are compared to within half a round trip.
+ * (libinvasive/remote_report.c).  The two clocks are compared to within half a round trip.
  *
  * The root does not wait longer than the limits below, and a rank that is later is not reported.
  * Since a barrier came before, only a rank that dies in these milliseconds is late.
@@ -37,7 +37,7 @@ static struct {
 /* What a rank sends.  Not freed after a time limit: an open request may still write into it. */
 struct report_message {
     struct report_header header;
-    struct inv_package package;
+    struct inv_remote_report report;
 };
 
 static bool is_remote(const struct shim_location *rank, const struct shim_location *root)
@@ -89,11 +89,11 @@ static bool receive_report(struct report_message *m, int rank)
         !receive_within(&m->header, sizeof m->header, rank, answer_limit_ns))
         return false;
     uint64_t heard = inv_now_ns();
-    if (m->header.bytes > sizeof m->package ||
-        !receive_within(&m->package, (size_t)m->header.bytes, rank, answer_limit_ns))
+    if (m->header.bytes > sizeof m->report ||
+        !receive_within(&m->report, (size_t)m->header.bytes, rank, answer_limit_ns))
         return false;
-    inv_package_deliver(&m->package, (size_t)m->header.bytes,
-                        (int64_t)(asked + (heard - asked) / 2 - m->header.now_ns));
+    inv_remote_report_submit(&m->report, (size_t)m->header.bytes,
+                             (int64_t)(asked + (heard - asked) / 2 - m->header.now_ns));
     return true; /* also without an rmd: the other ranks wait to be asked */
 }
 
@@ -117,10 +117,10 @@ static void send_report(void)
     struct report_message *m = malloc(sizeof *m);
     if (!m || !receive_within(NULL, 0, plan.root, all_limit_ns()))
         return;
-    size_t bytes = inv_package_fill(&m->package);
+    size_t bytes = inv_remote_report_fill(&m->report);
     m->header = (struct report_header){inv_now_ns(), bytes};
     if (send_within(&m->header, sizeof m->header, plan.root, answer_limit_ns) &&
-        send_within(&m->package, bytes, plan.root, answer_limit_ns))
+        send_within(&m->report, bytes, plan.root, answer_limit_ns))
         free(m);
 }
 

@@ -2,7 +2,7 @@
 /*
  * apportion.c - the method of largest remainders under ranges (papers/
  * invasive-compute-balancing.txt 5.3.3).  A larger weight_i lowers the level and so every other
- * quota, and raises q_i: therefore nobody loses a core by weighing more.
+ * quota, and raises q_i: therefore no process loses a core by weighing more.
  */
 #include "apportion.h"
 #include "level.h"
@@ -17,7 +17,7 @@ struct parts {
     unsigned n;
 };
 
-static double in_range(const struct rmd_part *p, double q)
+static double clamp_quota(const struct rmd_part *p, double q)
 {
     return q < p->lo ? p->lo : q > p->hi ? p->hi : q;
 }
@@ -29,7 +29,7 @@ static struct rmd_slope sum_at(const void *of, double level)
     for (unsigned i = 0; i < all->n; i++) {
         const struct rmd_part *p = &all->parts[i];
         double q = level * p->weight;
-        sum.value += in_range(p, q);
+        sum.value += clamp_quota(p, q);
         sum.slope += q >= p->lo && q < p->hi ? p->weight : 0;
     }
     return sum;
@@ -49,15 +49,15 @@ static double find_level(const struct parts *all, double cores)
 
 struct remainder {
     double rest;
-    unsigned who;
+    unsigned index;
 };
 
-static bool before(struct remainder a, struct remainder b)
+static bool is_before(struct remainder a, struct remainder b)
 {
-    return a.rest != b.rest ? a.rest > b.rest : a.who < b.who;
+    return a.rest != b.rest ? a.rest > b.rest : a.index < b.index;
 }
 
-static void swap(struct remainder *a, struct remainder *b)
+static void swap_remainders(struct remainder *a, struct remainder *b)
 {
     struct remainder t = *a;
     *a = *b;
@@ -68,21 +68,21 @@ static void swap(struct remainder *a, struct remainder *b)
 static struct remainder choose_pivot(struct remainder *r, unsigned last)
 {
     struct remainder *a = &r[0], *b = &r[last / 2], *c = &r[last];
-    bool ab = before(*a, *b), bc = before(*b, *c), ac = before(*a, *c);
-    swap(ab == bc ? b : ab == ac ? c : a, c);
+    bool ab = is_before(*a, *b), bc = is_before(*b, *c), ac = is_before(*a, *c);
+    swap_remainders(ab == bc ? b : ab == ac ? c : a, c);
     return *c;
 }
 
 /* Reorder so that the first k of n are the k largest (quickselect). */
-static void largest_first(struct remainder *r, unsigned n, unsigned k)
+static void select_largest(struct remainder *r, unsigned n, unsigned k)
 {
     while (k > 0 && k < n) {
         struct remainder pivot = choose_pivot(r, n - 1);
         unsigned larger = 0;
         for (unsigned i = 0; i < n - 1; i++)
-            if (before(r[i], pivot))
-                swap(&r[i], &r[larger++]);
-        swap(&r[larger], &r[n - 1]);
+            if (is_before(r[i], pivot))
+                swap_remainders(&r[i], &r[larger++]);
+        swap_remainders(&r[larger], &r[n - 1]);
         if (k <= larger) {
             n = larger;
         } else {
@@ -94,14 +94,14 @@ static void largest_first(struct remainder *r, unsigned n, unsigned k)
 }
 
 void rmd_apportion(const struct rmd_part *parts, unsigned n, unsigned cores, unsigned *share,
-                   struct rmd_room room)
+                   struct rmd_arena arena)
 {
     struct parts all = {parts, n};
-    struct remainder *rest = rmd_take(&room, n, sizeof *rest);
+    struct remainder *rest = rmd_arena_alloc(&arena, n, sizeof *rest);
     double level = find_level(&all, cores);
     unsigned given = 0, open = 0;
     for (unsigned i = 0; i < n; i++) {
-        double q = in_range(&parts[i], level * parts[i].weight);
+        double q = clamp_quota(&parts[i], level * parts[i].weight);
         share[i] = (unsigned)(q + whole);
         given += share[i];
         double more = q - share[i];
@@ -110,9 +110,9 @@ void rmd_apportion(const struct rmd_part *parts, unsigned n, unsigned cores, uns
     }
     unsigned left = given < cores ? cores - given : 0;
     if (left < open)
-        largest_first(rest, open, left);
+        select_largest(rest, open, left);
     else
         left = open;
     for (unsigned i = 0; i < left; i++)
-        share[rest[i].who]++;
+        share[rest[i].index]++;
 }

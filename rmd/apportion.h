@@ -3,7 +3,7 @@
 #ifndef RMD_APPORTION_H
 #define RMD_APPORTION_H
 
-#include "room.h"
+#include "arena.h"
 
 struct rmd_part {
     double weight; /* > 0; ratios beyond 10^9 mean nothing */
@@ -19,6 +19,6 @@ struct rmd_part {
  * whole numbers.
  */
 void rmd_apportion(const struct rmd_part *parts, unsigned n, unsigned cores, unsigned *share,
-                   struct rmd_room room);
+                   struct rmd_arena arena);
 
 #endif

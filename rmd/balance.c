@@ -2,12 +2,14 @@
 /*
  * balance.c - equal finish times within a group, in whole cores.
  *
- * Giving core after core to the slowest finds the best: nothing else can make the slowest faster.
- * It passes through the state where everyone has just enough for the speed v, for each v that can
- * be had, so most of the way can be left out: with c_i(v) cores process i is as fast as v asks,
- * and rounding each up takes less than one more for each.  Therefore the v at which all c_i(v)
- * add up to `cores` less the number of processes is had, and only the cores that are left then are
- * given one by one, from a heap.  O(n log n), whatever the number of cores.
+ * The optimum results from giving core after core to the slowest process: nothing else can make the
+ * slowest faster.  For each reachable speed v, these steps pass through the state in which every
+ * process has just enough cores for v.  So most of the steps can be left out.
+ *
+ * With c_i(v) cores, process i has the speed v, and rounding c_i(v) up takes less than one more
+ * core.  Therefore the speed at which all c_i(v) add up to `cores` less the number of processes is
+ * reachable.  Only the cores that are left then are given one by one, from a heap.  O(n log n),
+ * whatever the number of cores.
  */
 #include "apportion.h"
 #include "heap.h"
@@ -57,7 +59,7 @@ static struct rmd_slope all_cores_for(const void *of, double v)
     return sum;
 }
 
-/* A speed that everyone can have with whole cores, near to the best. */
+/* A speed that all processes can have with whole cores, near to the best. */
 static double safe_speed(const struct set *set, unsigned cores)
 {
     const struct rmd_group *g = set->group;
@@ -75,25 +77,25 @@ static double safe_speed(const struct set *set, unsigned cores)
 }
 
 /* The slowest that can still be made faster gets the next core.  Returns what is left. */
-static unsigned one_by_one(const struct set *set, unsigned left, unsigned *target,
-                           struct rmd_room room)
+static unsigned give_one_by_one(const struct set *set, unsigned left, unsigned *target,
+                                struct rmd_arena arena)
 {
     const unsigned *member = &set->ranks->member[set->group->first];
-    struct rmd_heap_item *heap = rmd_take(&room, set->group->count, sizeof *heap);
+    struct rmd_heap_item *heap = rmd_arena_alloc(&arena, set->group->count, sizeof *heap);
     unsigned n = 0;
     for (unsigned k = 0; k < set->group->count; k++) {
         const struct rmd_rank *r = member_at(set, k);
         unsigned has = target[member[k]];
         if (has < r->useful)
             heap[n++] = (struct rmd_heap_item){.key = r->work / rmd_curve_at(&r->curve, has),
-                                               .who = member[k],
+                                               .number = member[k],
                                                .preferred = r->owned > has};
     }
     rmd_heap_make(heap, n);
     for (; left && n; left--) {
         struct rmd_heap_item *top = &heap[0];
-        const struct rmd_rank *r = &set->ranks->rank[top->who];
-        unsigned has = ++target[top->who];
+        const struct rmd_rank *r = &set->ranks->rank[top->number];
+        unsigned has = ++target[top->number];
         top->key = has < r->useful ? r->work / rmd_curve_at(&r->curve, has) : -1;
         top->preferred = r->owned > has;
         if (has >= r->useful)
@@ -104,42 +106,42 @@ static unsigned one_by_one(const struct set *set, unsigned left, unsigned *targe
     return left;
 }
 
-/* Cores that make nobody faster, in proportion to the work. */
-static void give_the_rest(const struct set *set, unsigned cores, unsigned *target,
-                          struct rmd_room room)
+/* Gives the cores that make no process faster, in proportion to the work. */
+static void give_useless_cores(const struct set *set, unsigned cores, unsigned *target,
+                               struct rmd_arena arena)
 {
     const unsigned n = set->group->count, *member = &set->ranks->member[set->group->first];
-    struct rmd_part *part = rmd_take(&room, n, sizeof *part);
-    unsigned *share = rmd_take(&room, n, sizeof *share);
+    struct rmd_part *part = rmd_arena_alloc(&arena, n, sizeof *part);
+    unsigned *share = rmd_arena_alloc(&arena, n, sizeof *share);
     for (unsigned k = 0; k < n; k++) {
         const struct rmd_rank *r = member_at(set, k);
         part[k] = (struct rmd_part){r->work, target[member[k]], r->hi, r->owned};
     }
-    rmd_apportion(part, n, cores, share, room);
+    rmd_apportion(part, n, cores, share, arena);
     for (unsigned k = 0; k < n; k++)
         target[member[k]] = share[k];
 }
 
 /* x > -1 */
-static unsigned rounded_up(double x)
+static unsigned round_up(double x)
 {
     unsigned below = (unsigned)x;
     return below + (x > below);
 }
 
 void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, unsigned cores,
-                 unsigned *target, struct rmd_room room)
+                 unsigned *target, struct rmd_arena arena)
 {
     const struct set set = {ranks, group};
     const unsigned *member = &ranks->member[group->first];
     double v = safe_speed(&set, cores);
     unsigned given = 0;
     for (unsigned k = 0; k < group->count; k++) {
-        unsigned c = v > 0 ? rounded_up(cores_for(member_at(&set, k), v).value - 1e-7)
+        unsigned c = v > 0 ? round_up(cores_for(member_at(&set, k), v).value - 1e-7)
                            : member_at(&set, k)->lo;
         target[member[k]] = c;
         given += c;
     }
-    if (given < cores && one_by_one(&set, cores - given, target, room))
-        give_the_rest(&set, cores, target, room);
+    if (given < cores && give_one_by_one(&set, cores - given, target, arena))
+        give_useless_cores(&set, cores, target, arena);
 }

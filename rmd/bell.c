@@ -3,25 +3,25 @@
  * bell.c - a thread that sleeps on the futex table->rmd_bell and turns each change into
  * an event of the loop, because epoll cannot wait for a futex.
  *
- * While the loop is idle the thread does the work itself: to wake the loop's thread for it
- * would take longer than the work, and somebody may be waiting for the answer.
+ * While the loop is idle the thread does the work itself.  Waking the loop's thread would take
+ * longer than the work, and a process may be waiting for the answer.
  *
- * A process that announces a workload every millisecond must not keep rmd busy on a core
- * that the application needs: after an event the thread pauses, and what was rung
- * meanwhile is one event more.  A blocking invade ends the pause.  But whatever processes do to the
- * table, which they write to: events of a bell take no more than a tenth of a processor's time
- * (account.h), and what they took is waited for before the next one.  Only BURST_NS of it are
- * granted at once, to who has rung little for a while.
+ * A process that announces a workload every millisecond must not keep rmd busy on a core that the
+ * application needs.  So the thread pauses after an event, and all rings of the pause are one
+ * event.  A blocking invade ends the pause.  Whatever processes write to the table, the events of a
+ * bell take at most a tenth of a processor (rate_limit.h): the thread backs off before the next
+ * event.  BURST_NS of processor time are free at first, and after a quiet time.
  *
- * Whoever maps the table may also keep the thread asleep: hold the word at what the thread has
- * seen, or have the kernel move its sleepers to another word (FUTEX_REQUEUE).  That harms this user
- * alone, but all wait for the end of the thread, so a signal ends its sleep then.
+ * A process that maps the table can also keep the thread asleep: it can restore the value that the
+ * thread has seen, or have the kernel move the sleepers to another word (FUTEX_REQUEUE).  That
+ * harms its own user only.  But rmd waits for the end of the thread, so a signal ends its sleep
+ * then.
  */
 #define _GNU_SOURCE
 #include "bell.h"
-#include "account.h"
 #include "futex.h"
 #include "now.h"
+#include "rate_limit.h"
 
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -30,52 +30,52 @@
 enum { PAUSE_NS = 2000000, BURST_NS = 20000000 };
 enum { AWAKE = SIGURG, AGAIN_NS = 1000000 }; /* rmd_bell_stop */
 
-/* What a bell's events have taken of processors. */
-struct account {
-    uint64_t spent_ns;
-    uint64_t due_ns; /* when it will have been waited for */
+/* Of the events of one bell. */
+struct rate_limit {
+    uint64_t spent_ns; /* processor time so far */
+    uint64_t due_ns;   /* of the leaky bucket */
 };
 
-/* Wait for what was spent.  Returns how long. */
-static uint64_t pay(struct rmd_bell *bell, struct account *a)
+/* Waits until the limit allows another event.  Returns how long it waited. */
+static uint64_t back_off(struct rmd_bell *bell, struct rate_limit *limit)
 {
-    /* relaxed: a number; what the loop's thread adds later is paid later */
+    /* relaxed: a number; what the loop's thread adds later counts later */
     uint64_t elsewhere = atomic_load_explicit(&bell->elsewhere_ns, memory_order_relaxed);
-    uint64_t spent = rmd_account_clock() + elsewhere, now = inv_now_ns();
-    a->due_ns = rmd_account_after(a->due_ns, now, spent - a->spent_ns, BURST_NS);
-    a->spent_ns = spent;
-    if (a->due_ns <= now)
+    uint64_t spent = rmd_rate_limit_clock() + elsewhere, now = inv_now_ns();
+    limit->due_ns = rmd_rate_limit_add(limit->due_ns, now, spent - limit->spent_ns, BURST_NS);
+    limit->spent_ns = spent;
+    if (limit->due_ns <= now)
         return 0;
-    inv_futex_wait(&bell->stop, 0, (int64_t)(a->due_ns - now), false);
-    return a->due_ns - now;
+    inv_futex_wait(&bell->stop, 0, (int64_t)(limit->due_ns - now), false);
+    return limit->due_ns - now;
 }
 
-/* Until somebody is in a hurry, who was not when the event was taken. */
-static void pause_for_events(struct rmd_bell *bell, uint32_t hurry, struct account *a)
+/* Pauses, at most until rmd_hurry is not `hurry` any more: a process is in a hurry then. */
+static void pause_for_events(struct rmd_bell *bell, uint32_t hurry, struct rate_limit *limit)
 {
-    uint64_t paused = pay(bell, a);
+    uint64_t paused = back_off(bell, limit);
     if (paused < PAUSE_NS)
         inv_futex_wait(&bell->table->rmd_hurry, hurry, (int64_t)(PAUSE_NS - paused), true);
 }
 
-static void handle(struct rmd_bell *bell)
+static void handle_event(struct rmd_bell *bell)
 {
-    bool rest = true;
+    bool more = true;
     if (bell->at_once && rmd_loop_enter()) {
-        rest = bell->at_once(bell);
+        more = bell->at_once(bell);
         rmd_loop_leave();
     }
     /* When the counter is full the event is there already. */
-    if (rest && write(bell->source.fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
+    if (more && write(bell->source.fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
         return;
 }
 
-static void awoken(int signal) { (void)signal; }
+static void ignore_signal(int signal) { (void)signal; }
 
 /* A signal ends a sleep only if there is a handler, which need do nothing. */
-static void be_awakable(void)
+static void allow_wakeup_signal(void)
 {
-    static const struct sigaction no_restart = {.sa_handler = awoken};
+    static const struct sigaction no_restart = {.sa_handler = ignore_signal};
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, AWAKE);
@@ -86,7 +86,7 @@ static void be_awakable(void)
 static void listen_to_bell(struct rmd_bell *bell)
 {
     struct inv_table *table = bell->table;
-    struct account account = {0};
+    struct rate_limit limit = {0};
     uint32_t seen = 0;
     while (!atomic_load(&bell->stop)) { /* partner: rmd_bell_stop, before its signal */
         /* seq_cst: partner is the ringer, which looks at rmd_busy after its increment (claim.c) */
@@ -95,21 +95,21 @@ static void listen_to_bell(struct rmd_bell *bell)
         if (now == seen) {
             inv_futex_wait(&table->rmd_bell, seen, -1, true);
             if (atomic_load(&table->rmd_bell) == seen)
-                pay(bell, &account); /* somebody has woken us for nothing */
+                back_off(bell, &limit); /* a process has woken the thread without ringing */
             continue;
         }
         atomic_store(&table->rmd_busy, 1);
         uint32_t hurry = atomic_load(&table->rmd_hurry);
         seen = atomic_load(&table->rmd_bell);
-        handle(bell);
-        pause_for_events(bell, hurry, &account);
+        handle_event(bell);
+        pause_for_events(bell, hurry, &limit);
     }
 }
 
-static void *run(void *arg)
+static void *run_thread(void *arg)
 {
     struct rmd_bell *bell = arg;
-    be_awakable();
+    allow_wakeup_signal();
     listen_to_bell(bell);
     atomic_store(&bell->ended, 1); /* partner: rmd_bell_stop */
     inv_futex_wake(&bell->ended, 1, false);
@@ -125,7 +125,7 @@ int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
     bell->source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (bell->source.fd < 0)
         return -1;
-    int error = pthread_create(&bell->thread, NULL, run, bell);
+    int error = pthread_create(&bell->thread, NULL, run_thread, bell);
     if (error) {
         close(bell->source.fd);
         errno = error;
@@ -138,15 +138,15 @@ int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 void rmd_bell_take(struct rmd_bell *bell)
 {
     uint64_t count;
-    bell->taken_ns = rmd_account_clock();
+    bell->taken_ns = rmd_rate_limit_clock();
     if (read(bell->source.fd, &count, sizeof count) < 0)
         return; /* spurious: nothing was rung */
 }
 
 void rmd_bell_done(struct rmd_bell *bell)
 {
-    atomic_fetch_add_explicit(&bell->elsewhere_ns, rmd_account_clock() - bell->taken_ns,
-                              memory_order_relaxed); /* partner: pay */
+    atomic_fetch_add_explicit(&bell->elsewhere_ns, rmd_rate_limit_clock() - bell->taken_ns,
+                              memory_order_relaxed); /* partner: back_off */
 }
 
 void rmd_bell_stop(struct rmd_bell *bell)

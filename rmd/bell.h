@@ -10,8 +10,8 @@
 
 struct rmd_bell {
     struct rmd_source source; /* an eventfd; the owner sets `ready` and watches it */
-    /* What can be done at once, by the bell's own thread, which holds the loop's turn then.  True: the
-     * rest is for `ready`.  It must not stop the bell. */
+    /* Called by the bell's own thread, which holds the loop's turn then.  True: `ready` must do
+     * more. It must not stop the bell. */
     bool (*at_once)(struct rmd_bell *);
     struct inv_table *table;
     pthread_t thread;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bins.h - bins by their room, for best-fit packing: which bin has the least room that is
- * enough, and which has the most?  A list of bins for each size of room, and over the sizes a
- * tree of bitmaps in which the next one that is not empty is found in a few steps.
+ * bins.h - bins by their free space, for best-fit packing: finds the bin with the least sufficient
+ * space, and the one with the most.  There is a list of bins for each amount of space, and a tree
+ * of bitmaps over the amounts, in which the next list that is not empty is found in a few steps.
  */
 #ifndef RMD_BINS_H
 #define RMD_BINS_H
@@ -16,12 +16,12 @@ struct rmd_bins {
     uint64_t *bits[RMD_BINS_DEPTH]; /* [0]: sizes that a bin has; [k]: words of [k - 1] */
     size_t words[RMD_BINS_DEPTH];   /* of each; the last one is one word */
     unsigned depth;                 /* how many of them it takes, see rmd_bins_begin */
-    int *head;                      /* by room: a bin, or RMD_NO_BIN */
+    int *head;                      /* by space: a bin, or RMD_NO_BIN */
     int *next, *prev;               /* by bin */
-    unsigned *room;                 /* by bin; its owner sets it before rmd_bins_add */
+    unsigned *space;                /* by bin; its owner sets it before rmd_bins_add */
 };
 
-/* From here on no bin has more room than `most`; there are no bins yet, or any more. */
+/* Begins with no bins.  No bin may have more space than `most`. */
 static inline void rmd_bins_begin(struct rmd_bins *b, unsigned most)
 {
     b->depth = 1;
@@ -31,7 +31,7 @@ static inline void rmd_bins_begin(struct rmd_bins *b, unsigned most)
 
 static inline void rmd_bins_add(struct rmd_bins *b, int bin)
 {
-    unsigned at = b->room[bin];
+    unsigned at = b->space[bin];
     b->next[bin] = b->head[at];
     b->prev[bin] = RMD_NO_BIN;
     if (b->head[at] != RMD_NO_BIN)
@@ -43,7 +43,7 @@ static inline void rmd_bins_add(struct rmd_bins *b, int bin)
 
 static inline void rmd_bins_drop(struct rmd_bins *b, int bin)
 {
-    unsigned at = b->room[bin];
+    unsigned at = b->space[bin];
     if (b->next[bin] != RMD_NO_BIN)
         b->prev[b->next[bin]] = b->prev[bin];
     if (b->prev[bin] != RMD_NO_BIN)
@@ -57,16 +57,16 @@ static inline void rmd_bins_drop(struct rmd_bins *b, int bin)
             return;
 }
 
-/* `amount` of the bin's room is used up. */
+/* Uses `amount` of the bin's space. */
 static inline void rmd_bins_use(struct rmd_bins *b, int bin, unsigned amount)
 {
     rmd_bins_drop(b, bin);
-    b->room[bin] -= amount;
-    if (b->room[bin])
+    b->space[bin] -= amount;
+    if (b->space[bin])
         rmd_bins_add(b, bin);
 }
 
-/* The bin with the least room of at least `need` (< 64^4); RMD_NO_BIN when none has so much. */
+/* The bin with the least space of at least `need` (< 64^4); RMD_NO_BIN: none has so much. */
 static inline int rmd_bins_best(const struct rmd_bins *b, unsigned need)
 {
     unsigned at = need;
@@ -83,8 +83,8 @@ static inline int rmd_bins_best(const struct rmd_bins *b, unsigned need)
     return RMD_NO_BIN;
 }
 
-/* The bin with the most room; RMD_NO_BIN when none has any. */
-static inline int rmd_bins_roomiest(const struct rmd_bins *b)
+/* The bin with the most space; RMD_NO_BIN: none has any. */
+static inline int rmd_bins_largest(const struct rmd_bins *b)
 {
     unsigned at = 0;
     if (!b->bits[b->depth - 1][0])

@@ -8,9 +8,10 @@
  *   BASE/invasive-UID/cpuset.mems   version 1: must be filled before a process may enter
  *   BASE/invasive-UID/cgroup.procs  write a pid and it enters
  *
- * In version 2 a group that has processes can have no groups with processes and controllers, so rmd
- * goes into BASE/rmd itself where it is in the way (the unit has Delegate=cpuset).  Files are opened
- * with O_CREAT, which means nothing to the kernel's, so that a test may use an ordinary directory.
+ * In version 2 a group with processes cannot have child groups with processes and controllers.
+ * So rmd moves itself into BASE/rmd if it is in BASE (the unit has Delegate=cpuset).  Files are
+ * opened with O_CREAT, which the kernel's files ignore, so that a test can use an ordinary
+ * directory.
  */
 #define _GNU_SOURCE
 #include "cgroup.h"
@@ -30,17 +31,17 @@
 #include <unistd.h>
 
 enum {
-    MOVES = 256, /* processes that are put back at a time, while others wait for rmd */
-    PASSES = 8   /* who forks faster than this waits for the next check */
+    MOVES = 256, /* processes that are moved at a time: other events wait meanwhile */
+    PASSES = 8   /* over a group whose processes fork; the next check continues */
 };
 
-/* A group of a user who has no members any more, with processes in it. */
+/* A group with processes, of a user without members. */
 struct leftover {
     struct leftover *next;
     uid_t uid;
-    char *home;   /* where they go; NULL unknown */
+    char *home;   /* the group to which its processes go; NULL: unknown */
     bool widened; /* it has all CPUs */
-    bool said;
+    bool said;    /* that its processes stay */
 };
 
 static char base[PATH_MAX], top[PATH_MAX]; /* top: of the hierarchy */
@@ -71,17 +72,17 @@ static bool write_text(const char *directory, const char *name, const char *text
     return n == (ssize_t)length;
 }
 
-static bool has(const char *directory, const char *name)
+static bool has_file(const char *directory, const char *name)
 {
     char path[PATH_MAX];
     return path_of(path, directory, name) && !access(path, F_OK);
 }
 
-static bool read_text(const char *directory, const char *name, char *text, size_t room)
+static bool read_text(const char *directory, const char *name, char *text, size_t size)
 {
     char path[PATH_MAX];
     int fd = path_of(path, directory, name) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t n = fd < 0 ? -1 : read(fd, text, room - 1);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
@@ -100,7 +101,7 @@ static bool group_of(char path[PATH_MAX], uid_t uid)
     return path_of(path, base, name);
 }
 
-/* --- where */
+/* --- paths of groups */
 
 /* The group of a process, "/..." below the mount point, from /proc/PID/cgroup: version 2 "0::PATH",
  * version 1 "N:...,cpuset,...:PATH". */
@@ -127,8 +128,8 @@ static bool group_of_process(pid_t pid, char path[PATH_MAX])
     return found;
 }
 
-/* Is it the user's?  One may be called so that is elsewhere.  Where a part of the hierarchy only is
- * mounted nobody can tell. */
+/* Is it the user's group?  A group elsewhere may have the same name.  If only a part of the
+ * hierarchy is mounted, the name decides. */
 static bool is_group_of(const char *group, uid_t uid)
 {
     char name[32], own[PATH_MAX], path[PATH_MAX];
@@ -184,16 +185,16 @@ static void find_top(void)
     snprintf(top, sizeof top, "%s", base);
     for (char *slash; (slash = strrchr(top, '/')) != NULL && slash != top;) {
         *slash = '\0';
-        if (!has(top, "cgroup.procs")) {
+        if (!has_file(top, "cgroup.procs")) {
             *slash = '/';
             return;
         }
     }
 }
 
-/* --- what is left of users */
+/* --- leftovers */
 
-static void forget(struct leftover *l)
+static void free_leftover(struct leftover *l)
 {
     struct leftover **link = &leftovers;
     while (*link != l)
@@ -211,7 +212,7 @@ static struct leftover *leftover_of(uid_t uid)
     return l;
 }
 
-static struct leftover *remember(uid_t uid, const char *home)
+static struct leftover *add_leftover(uid_t uid, const char *home)
 {
     struct leftover *l = calloc(1, sizeof *l);
     if (!l)
@@ -220,7 +221,8 @@ static struct leftover *remember(uid_t uid, const char *home)
     return leftovers = l;
 }
 
-/* Groups that a former rmd has left: of members that are about to be taken back, or of nobody. */
+/* Groups of a former rmd: of members that rmd is about to take over, or of users without
+ * members. */
 static void find_leftovers(void)
 {
     DIR *groups = opendir(base);
@@ -231,14 +233,14 @@ static void find_leftovers(void)
             continue;
         name_of(name, uid);
         if (!strcmp(name, e->d_name))
-            remember(uid, NULL);
+            add_leftover(uid, NULL);
     }
     if (groups)
         closedir(groups);
 }
 
-/* The kernel takes a number only, so that is seen to be the process's right before. */
-static bool enter(const char *group, pid_t pid, int pidfd)
+/* The kernel takes a pid only, so the pidfd is checked immediately before. */
+static bool enter_group(const char *group, pid_t pid, int pidfd)
 {
     char text[16];
     errno = ESRCH;
@@ -248,17 +250,17 @@ static bool enter(const char *group, pid_t pid, int pidfd)
     return write_text(group, "cgroup.procs", text, O_APPEND);
 }
 
-/* The directory of a group that a process was in, and that is still there. */
+/* The directory of the group `home`, if it exists. */
 static bool find_home(char path[PATH_MAX], const char *home)
 {
     errno = ENOENT;
     return home && home[0] == '/' && !strstr(home, "/..") && path_of(path, top, home + 1) &&
-           has(path, "cgroup.procs");
+           has_file(path, "cgroup.procs");
 }
 
-/* A process that was in the user's group a moment ago, or another one by now, which is let be.
- * False with errno. */
-static bool move(const char *to, pid_t pid, uid_t uid)
+/* Moves a process that was in the user's group a moment ago.  Nothing happens if the pid is another
+ * process's by now.  False with errno. */
+static bool move_process(const char *to, pid_t pid, uid_t uid)
 {
     char group[PATH_MAX];
     uid_t owner;
@@ -267,15 +269,16 @@ static bool move(const char *to, pid_t pid, uid_t uid)
         return errno == ESRCH;
     bool is = (rmd_owner(pid, &owner) && owner == uid) ||
               (group_of_process(pid, group) && is_group_of(group, uid));
-    bool good = !is || enter(to, pid, pidfd) || errno == ESRCH;
+    bool good = !is || enter_group(to, pid, pidfd) || errno == ESRCH;
     int saved = errno;
     close(pidfd);
     errno = saved;
     return good;
 }
 
-/* Puts back what is in the group, a part of it where that is much.  False: it cannot be done. */
-static bool empty(const char *group, uid_t uid, const char *home)
+/* Moves the processes of the group to `home`, at most MOVES of them.  False: they cannot be
+ * moved. */
+static bool move_processes_out(const char *group, uid_t uid, const char *home)
 {
     char path[PATH_MAX], procs[PATH_MAX];
     int pid, moves = 0;
@@ -287,8 +290,8 @@ static bool empty(const char *group, uid_t uid, const char *home)
         some = false;
         while (f && moves < MOVES && fscanf(f, "%d", &pid) == 1) {
             if (pid <= 0)
-                continue; /* of another pid namespace; to the kernel it would mean ourselves */
-            if (!move(path, pid, uid)) {
+                continue; /* of another pid namespace; the kernel takes 0 for the caller */
+            if (!move_process(path, pid, uid)) {
                 int saved = errno;
                 fclose(f);
                 errno = saved;
@@ -303,8 +306,8 @@ static bool empty(const char *group, uid_t uid, const char *home)
     return true;
 }
 
-/* All that the groups below base may have at all. */
-static void widen(struct leftover *l, const char *group)
+/* Gives the group all CPUs that groups below base may have. */
+static void allow_all_cpus(struct leftover *l, const char *group)
 {
     char list[4096];
     const char *all = version_2 ? "cpuset.cpus.effective" : "cpuset.cpus";
@@ -312,85 +315,84 @@ static void widen(struct leftover *l, const char *group)
         l->widened = write_text(group, "cpuset.cpus", list, O_TRUNC);
 }
 
-static void tidy(struct leftover *l)
+static void remove_leftover(struct leftover *l)
 {
     char group[PATH_MAX];
     if (!group_of(group, l->uid) || !rmdir(group) || errno == ENOENT) {
-        forget(l);
+        free_leftover(l);
         return;
     }
-    if (!empty(group, l->uid, l->home) && !l->said) {
+    if (!move_processes_out(group, l->uid, l->home) && !l->said) {
         rmd_log(RMD_INFO, "user %u: processes stay in %s: cannot put them back into %s: %s",
                 (unsigned)l->uid, group, l->home ? l->home : "an unknown one", strerror(errno));
         l->said = true;
     }
-    widen(l, group);
+    allow_all_cpus(l, group);
     if (!rmdir(group))
-        forget(l);
+        free_leftover(l);
 }
 
-void rmd_cgroup_tidy(void)
+void rmd_cgroup_remove_leftovers(void)
 {
     for (struct leftover *l = leftovers, *next; l; l = next) {
         next = l->next;
-        tidy(l);
+        remove_leftover(l);
     }
 }
 
-bool rmd_cgroup_untidy(void)
-{
-    return leftovers != NULL;
-}
+bool rmd_cgroup_has_leftovers(void) { return leftovers != NULL; }
 
 void rmd_cgroup_release(uid_t uid, const char *home)
 {
     struct leftover *l = leftover_of(uid);
     if (!l)
-        l = remember(uid, home);
+        l = add_leftover(uid, home);
     if (l)
-        tidy(l);
+        remove_leftover(l);
 }
 
-/* --- beginning */
+/* --- setting up */
 
-/* Version 2: are there processes in it?  In the uppermost group, which has no type, none matters. */
-static bool peopled(const char *group)
+/* Version 2: are there processes in it?  They do not matter in the root group, which has no
+ * type. */
+static bool has_processes(const char *group)
 {
     char first[16];
-    return has(group, "cgroup.type") && read_text(group, "cgroup.procs", first, sizeof first);
+    return has_file(group, "cgroup.type") && read_text(group, "cgroup.procs", first, sizeof first);
 }
 
-static bool go_into(const char *group)
+static bool enter_as_self(const char *group)
 {
     return (!mkdir(group, 0755) || errno == EEXIST) &&
            write_text(group, "cgroup.procs", "0", O_APPEND);
 }
 
-/* Version 2: let groups below base have cpusets.  With processes in base the kernel refuses that,
- * or makes base the root of a threaded subtree, where the groups below take no processes. */
-static bool delegate(void)
+/* Version 2: enables cpusets for the groups below base.  With processes in base the kernel refuses,
+ * or makes base the root of a threaded subtree, whose groups accept no processes. */
+static bool enable_cpusets(void)
 {
     char own[PATH_MAX];
-    if (peopled(base) && (!path_of(own, base, "rmd") || !go_into(own)))
+    if (has_processes(base) && (!path_of(own, base, "rmd") || !enter_as_self(own)))
         return false;
     errno = EBUSY;
-    return !peopled(base) && write_text(base, "cgroup.subtree_control", "+cpuset", 0);
+    return !has_processes(base) && write_text(base, "cgroup.subtree_control", "+cpuset", 0);
 }
 
 bool rmd_cgroup_open(const char *told)
 {
     if (told) {
         snprintf(base, sizeof base, "%s", told);
-        version_2 = has(base, "cgroup.controllers");
+        version_2 = has_file(base, "cgroup.controllers");
         find_top();
     }
-    if (told ? !has(base, version_2 ? "cgroup.procs" : "cpuset.cpus") || !controls_cpusets(base)
-             : !find_own(true) && !find_own(false)) {
+    if (told
+            ? !has_file(base, version_2 ? "cgroup.procs" : "cpuset.cpus") || !controls_cpusets(base)
+            : !find_own(true) && !find_own(false)) {
         rmd_log(RMD_WARNING, "no control group with cpusets%s%s", told ? " at " : " is there",
                 told ? told : "");
         return false;
     }
-    if (version_2 ? !delegate() : access(base, W_OK) != 0) {
+    if (version_2 ? !enable_cpusets() : access(base, W_OK) != 0) {
         rmd_log(RMD_WARNING, "cannot make groups with cpusets in %s: %s", base, strerror(errno));
         return false;
     }
@@ -399,14 +401,14 @@ bool rmd_cgroup_open(const char *told)
     return true;
 }
 
-/* --- use */
+/* --- groups of users */
 
 bool rmd_cgroup_confine(uid_t uid, const struct inv_cpus *cpus)
 {
     char group[PATH_MAX], list[6 * INV_MAX_CPUS], nodes[256]; /* the longest: each with a comma */
     struct leftover *l = leftover_of(uid);
     if (l)
-        forget(l);
+        free_leftover(l);
     if (!inv_cpulist_print(cpus, list, sizeof list) || !group_of(group, uid) ||
         (mkdir(group, 0755) && errno != EEXIST) || !write_text(group, "cpuset.cpus", list, O_TRUNC))
         return false;
@@ -425,11 +427,11 @@ char *rmd_cgroup_of(pid_t pid, uid_t uid)
 bool rmd_cgroup_enter(uid_t uid, pid_t pid, int pidfd)
 {
     char group[PATH_MAX];
-    return group_of(group, uid) && enter(group, pid, pidfd);
+    return group_of(group, uid) && enter_group(group, pid, pidfd);
 }
 
 bool rmd_cgroup_leave(pid_t pid, int pidfd, const char *before)
 {
     char group[PATH_MAX];
-    return find_home(group, before) && (enter(group, pid, pidfd) || errno == ESRCH);
+    return find_home(group, before) && (enter_group(group, pid, pidfd) || errno == ESRCH);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * check.c - what nobody tells rmd, so that it has to look now and then: a process that scribbles
- * over the table, and one that is stopped (SIGSTOP, ^Z) and cannot give up what it holds.
+ * check.c - periodic checks, for which there is no event: processes that have overwritten rmd's
+ * part of the table, and processes that are stopped (SIGSTOP, ^Z) and cannot give up cores.
  *
- * What a stopped process holds is lent until it goes on: its cores stay its own, and it asks for
- * them as for any that it has lent.  Of tokens others get as many as it has taken.
+ * rmd lends the cores and tokens of a stopped process until it continues.  The process still owns
+ * its cores, and asks for them as for any that it has lent.
  */
 #define _GNU_SOURCE
-#include "account.h"
 #include "core.h"
 #include "domain_inside.h"
 #include "log.h"
 #include "procstat.h"
+#include "rate_limit.h"
 #include "replaced.h"
 #include "state.h"
 
@@ -23,7 +23,8 @@ int rmd_domain_tokens_of(struct rmd_domain *d, unsigned slot)
     return n < 0 ? 0 : n > INV_MAX_CORES ? INV_MAX_CORES : n;
 }
 
-/* That the table should have free, were nobody taking or returning one now. */
+/* The number of free tokens that the table should have, if no process is taking or returning
+ * one. */
 static int free_tokens(struct rmd_domain *d)
 {
     int n = (int)d->tokens;
@@ -39,7 +40,7 @@ int rmd_domain_surplus(struct rmd_domain *d)
 }
 
 /* More than there are, or fewer than its processes could ever take together. */
-static bool tokens_impossible(struct rmd_domain *d)
+static bool has_impossible_tokens(struct rmd_domain *d)
 {
     int n = atomic_load(&d->table->free_tokens);
     return n > (int)d->tokens + INV_MAX_CORES || n < -INV_MAX_CORES * INV_PARKED_MAX;
@@ -57,11 +58,12 @@ static int least_surplus(struct rmd_domain *d)
     return least;
 }
 
-/* A process that takes or returns a token changes two numbers, one after the other.  What is the
- * same at so many checks is no such moment: a process has died in one, or was in one when an rmd
- * that had been started again counted (adopt.c).  Who is stopped may stay in one.  Should it be
- * one all the same, as many are missing when it is over, and are put back in the same way. */
-static int tokens_amiss(struct rmd_domain *d)
+/* A process that takes or returns a token changes two numbers, one after the other.  A difference
+ * that is the same at several checks is an error: a process has died between the two changes, or
+ * was between them during a takeover (takeover.c).  A stopped process can stay between them, so rmd
+ * does not judge while one is stopped.  A wrong correction shows as the opposite difference, and is
+ * corrected too. */
+static int token_error(struct rmd_domain *d)
 {
     int now = least_surplus(d);
     d->alike = now && now == d->amiss && !d->stopped ? d->alike + 1 : 0;
@@ -71,11 +73,11 @@ static int tokens_amiss(struct rmd_domain *d)
 
 static unsigned repair_tokens(struct rmd_domain *d)
 {
-    if (tokens_impossible(d)) {
+    if (has_impossible_tokens(d)) {
         atomic_store(&d->table->free_tokens, free_tokens(d));
         return 1;
     }
-    int amiss = tokens_amiss(d);
+    int amiss = token_error(d);
     if (amiss) {
         rmd_log(RMD_INFO, "%d tokens too many have been free", amiss);
         atomic_fetch_sub(&d->table->free_tokens, amiss);
@@ -84,19 +86,19 @@ static unsigned repair_tokens(struct rmd_domain *d)
     return 0;
 }
 
-static void repair(struct rmd_domain *d)
+static void repair_domain(struct rmd_domain *d)
 {
     unsigned wrong = rmd_domain_repair(d);
     if (d->table->mode == INV_MODE_ANONYMOUS)
         wrong += repair_tokens(d);
     if (wrong)
-        rmd_domain_say_repaired(d, "owners or names in the core table");
+        rmd_domain_log_repaired(d, "owners or names in the core table");
 }
 
 /* --- the stopped */
 
-/* And what it has asked for: who gives that up would keep it for a process that cannot take it.
- * inv_rescue asks again when it goes on. */
+/* Lends the cores that the process holds, and cancels its reclaims: a core that is reserved for a
+ * stopped process would be idle.  inv_rescue asks again when the process continues. */
 static void lend_cores(struct rmd_domain *d, unsigned slot)
 {
     for (unsigned c = 0; c < d->topology.ncores; c++) {
@@ -113,7 +115,7 @@ static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
     if (inv_want_get(d->table, slot)) {
         p->wanted = true;
         rmd_state_save(d); /* first: threads of it that have parked rely on it */
-        inv_want_set(d->table, slot, false); /* whoever gives a core up would wake it in vain */
+        inv_want_set(d->table, slot, false); /* else lenders would wake it in vain */
     }
     if (d->table->mode == INV_MODE_PINNED) {
         lend_cores(d, slot);
@@ -128,7 +130,7 @@ static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
     rmd_state_save(d);
 }
 
-static void take_back(struct rmd_domain *d, unsigned slot)
+static void end_loan(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
     atomic_fetch_sub(&d->table->free_tokens, p->loan);
@@ -139,7 +141,7 @@ static void take_back(struct rmd_domain *d, unsigned slot)
 }
 
 /* Returns whether it has been stopped, or goes on, since the last look. */
-static bool look_at(struct rmd_domain *d, unsigned slot)
+static bool check_stopped(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
     struct rmd_procstat now;
@@ -154,23 +156,23 @@ static bool look_at(struct rmd_domain *d, unsigned slot)
     if (stopped)
         lend_what_it_holds(d, slot);
     else if (was)
-        take_back(d, slot);
+        end_loan(d, slot);
     if (stopped != was) /* when the next rmd would know it, too, or finds it out */
         rmd_log(RMD_INFO, stopped ? "process %d has been stopped: others may use its cores"
                                   : "process %d goes on", (int)p->pid);
     return stopped != was;
 }
 
-/* Who was stopped may have been about to offer a core, or to wake somebody; who goes on asks again
- * for what it had.  Once for all of them: it is a look at every thread of the domain, which its
- * user can make dear, and for which it waits.  An rmd that is killed before it has done so is
- * followed by one that does (adopt.c). */
-static void rescue(struct rmd_domain *d)
+/* A process that was stopped may have been about to offer a core, or to wake a thread.  A process
+ * that continues asks for its cores again.  rmd reads every thread of the domain once for all of
+ * them, and charges the user for it.  If rmd is killed before, the next one does it
+ * (takeover.c). */
+static void rescue_domain(struct rmd_domain *d)
 {
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     inv_rescue(d->table);
     rmd_state_save(d);
-    rmd_account_charge(d->uid, rmd_account_clock() - begun);
+    rmd_rate_limit_charge(d->uid, rmd_rate_limit_clock() - begun);
 }
 
 bool rmd_domain_check(struct rmd_domain *d)
@@ -178,15 +180,15 @@ bool rmd_domain_check(struct rmd_domain *d)
     if (!d->table || !d->live)
         return false;
     bool idle = d->stopped == d->live;
-    rmd_replaced_look(d);
+    rmd_replaced_check(d);
     if (!d->table || !d->live)
         return false;
-    repair(d);
+    repair_domain(d);
     bool changed = false;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used)
-            changed |= look_at(d, s);
+            changed |= check_stopped(d, s);
     if (changed)
-        rescue(d);
+        rescue_domain(d);
     return idle != (d->stopped == d->live);
 }

@@ -15,7 +15,7 @@
 
 enum { REPORTS_MAX = 1 << 16, PATIENCE_S = 2 };
 
-static int fail(int fd, int error)
+static int close_with_error(int fd, int error)
 {
     close(fd);
     errno = error;
@@ -30,27 +30,29 @@ int rmd_client_error(const struct inv_reply *refused)
 }
 
 /* Send a request of so many bytes and take the answer; returns the connection, which is fd. */
-static int ask_on(int fd, const struct inv_request *request, size_t bytes, struct inv_reply *reply,
-                  int *passed)
+static int ask_rmd(int fd, const struct inv_request *request, size_t bytes, struct inv_reply *reply,
+                   int *passed)
 {
     if (fd < 0)
         return -1;
     if (!inv_socket_ask(fd, request, bytes, reply, passed))
-        return fail(fd, errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? EPROTO : errno);
+        return close_with_error(fd, errno == EAGAIN    ? ETIMEDOUT
+                                    : errno == ENODATA ? EPROTO
+                                                       : errno);
     if (reply->status == INV_OK)
         return fd;
     if (*passed >= 0)
         close(*passed);
-    return fail(fd, rmd_client_error(reply));
+    return close_with_error(fd, rmd_client_error(reply));
 }
 
 /* The same about the domain of a user; NULL: ours. */
-static int ask_about(int fd, struct rmd_client_user *of, const struct inv_request *request,
-                     struct inv_reply *reply, int *passed)
+static int ask_about_user(int fd, struct rmd_client_user *of, const struct inv_request *request,
+                          struct inv_reply *reply, int *passed)
 {
     struct inv_about about = {.request = *request, .uid = of ? of->uid : INV_UNSAID};
     *reply = (struct inv_reply){.status = INV_OK};
-    int asked = ask_on(fd, &about.request, sizeof about, reply, passed), error = errno;
+    int asked = ask_rmd(fd, &about.request, sizeof about, reply, passed), error = errno;
     if (of)
         snprintf(of->why, sizeof of->why, "%s",
                  reply->status == INV_E_USER ? reply->message : "");
@@ -65,7 +67,7 @@ bool rmd_client_policy(const char *name, struct rmd_client_user *of, const char 
     struct inv_request request = inv_request_of(INV_POLICY);
     snprintf(request.program, sizeof request.program, "%s", wanted ? wanted : "");
     int unused = -1, fd = inv_socket_connect(name, PATIENCE_S);
-    fd = ask_about(fd, of, &request, &reply, &unused);
+    fd = ask_about_user(fd, of, &request, &reply, &unused);
     if (unused >= 0)
         close(unused);
     if (fd < 0)
@@ -76,12 +78,12 @@ bool rmd_client_policy(const char *name, struct rmd_client_user *of, const char 
     return true;
 }
 
-static struct inv_table *observe(int connection, struct rmd_client_user *of)
+static struct inv_table *observe_table(int connection, struct rmd_client_user *of)
 {
     struct inv_reply reply;
     const struct inv_request request = inv_request_of(INV_OBSERVE);
     int table_fd = -1;
-    int fd = ask_about(connection, of, &request, &reply, &table_fd);
+    int fd = ask_about_user(connection, of, &request, &reply, &table_fd);
     if (fd < 0)
         return NULL;
     struct inv_table *table = NULL;
@@ -99,12 +101,12 @@ static struct inv_table *observe(int connection, struct rmd_client_user *of)
 
 struct inv_table *rmd_client_observe(const char *name, struct rmd_client_user *of)
 {
-    return observe(inv_socket_connect(name, PATIENCE_S), of);
+    return observe_table(inv_socket_connect(name, PATIENCE_S), of);
 }
 
 struct inv_table *rmd_client_await(const char *name)
 {
-    return observe(inv_socket_connect_service(name, PATIENCE_S), NULL);
+    return observe_table(inv_socket_connect_service(name, PATIENCE_S), NULL);
 }
 
 unsigned rmd_client_cores(const char *name)
@@ -112,7 +114,8 @@ unsigned rmd_client_cores(const char *name)
     struct inv_reply reply;
     const struct inv_request request = inv_request_of(INV_OBSERVE);
     int table_fd = -1;
-    int fd = ask_about(inv_socket_connect(name, PATIENCE_S), NULL, &request, &reply, &table_fd);
+    int fd =
+        ask_about_user(inv_socket_connect(name, PATIENCE_S), NULL, &request, &reply, &table_fd);
     if (table_fd >= 0)
         close(table_fd);
     if (fd < 0)
@@ -122,12 +125,12 @@ unsigned rmd_client_cores(const char *name)
 }
 
 /* The next report; false when what comes is none. */
-static bool take_report(int fd, struct rmd_client_report *r)
+static bool receive_report(int fd, struct rmd_client_report *r)
 {
-    size_t room = sizeof r->report + INV_RECORD_BYTES(INV_SITES);
-    char *message = malloc(room);
-    ssize_t n = message ? recv(fd, message, room, MSG_TRUNC) : -1;
-    bool good = n >= (ssize_t)sizeof r->report && (size_t)n <= room;
+    size_t size = sizeof r->report + INV_RECORD_BYTES(INV_SITES);
+    char *message = malloc(size);
+    ssize_t n = message ? recv(fd, message, size, MSG_TRUNC) : -1;
+    bool good = n >= (ssize_t)sizeof r->report && (size_t)n <= size;
     size_t more = good ? (size_t)n - sizeof r->report : 0;
     if (good)
         memcpy(&r->report, message, sizeof r->report);
@@ -146,12 +149,12 @@ struct rmd_client_report *rmd_client_reports(const char *name, unsigned *count, 
     struct inv_reply reply;
     const struct inv_request request = inv_request_of(INV_REPORT);
     int unused = -1, fd = inv_socket_connect(name, PATIENCE_S);
-    fd = ask_on(fd, &request, sizeof request, &reply, &unused);
+    fd = ask_rmd(fd, &request, sizeof request, &reply, &unused);
     *count = 0;
     *error = fd < 0 || reply.count > REPORTS_MAX ? -1 : 0;
     struct rmd_client_report *all = NULL;
     if (!*error && reply.count && (all = calloc(reply.count, sizeof *all)) != NULL)
-        while (*count < reply.count && take_report(fd, &all[*count]))
+        while (*count < reply.count && receive_report(fd, &all[*count]))
             (*count)++;
     if (unused >= 0)
         close(unused);

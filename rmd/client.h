@@ -9,15 +9,16 @@
 /* All: name is "@NAME" or a path.  An rmd that does not answer within two seconds counts
  * as one that is not there, and so does one that belongs to neither us nor root. */
 
-/* Whose domain is meant.  Of another user than ours only an operator is told; who is not, or asks
- * for one without processes, gets errno EACCES and in `why` what rmd says of that, else "". */
+/* The user of the domain that a request is about.  Only an operator may name another user, and that
+ * user must have processes.  Else errno is EACCES, and `why` rmd's message; in all other cases
+ * "". */
 struct rmd_client_user {
     uint32_t uid; /* INV_UNSAID: ours */
     char why[sizeof((struct inv_reply *)0)->message];
 };
 
-/* The errno of an answer that is no INV_OK: EPERM another user's rmd, EACCES not this user's domain,
- * else EPROTO. */
+/* The errno of an answer that is no INV_OK: EPERM another user's rmd, EACCES not this user's
+ * domain, else EPROTO. */
 int rmd_client_error(const struct inv_reply *refused);
 
 /* Map the table of that rmd, read-only; of NULL: our own user's.  NULL with errno; EPERM: it serves
@@ -34,8 +35,8 @@ unsigned rmd_client_cores(const char *name);
 bool rmd_client_policy(const char *name, struct rmd_client_user *of, const char *wanted,
                        char policy[INV_NAME_BYTES]);
 
-/* A process's account; its record when it kept one (only the part that has the sites in use),
- * else NULL.  Nothing in the record has been checked. */
+/* The report of a process, and its record (the part with the sites in use) or NULL.  The values in
+ * the record are not checked. */
 struct rmd_client_report {
     struct inv_report report;
     struct inv_record *record;

@@ -25,8 +25,8 @@ static void close_all(int fd, int passed, int error)
 }
 
 /* Ask and take the answer.  The connection, or -1 with errno. */
-static int ask(const char *name, const struct inv_request *request, size_t bytes,
-               struct inv_reply *reply, unsigned patience_s)
+static int ask_rmd(const char *name, const struct inv_request *request, size_t bytes,
+                   struct inv_reply *reply, unsigned patience_s)
 {
     int passed = -1, fd = inv_socket_connect(name, patience_s);
     if (fd < 0)
@@ -46,8 +46,8 @@ bool rmd_client_control(const char *name, struct inv_control *command, struct in
 {
     struct inv_reply reply;
     command->request = inv_request_of(INV_CONTROL);
-    int fd = ask(name, &command->request, sizeof *command, &reply,
-                 command->wait_ms / 1000 + 1 + PATIENCE_S);
+    int fd = ask_rmd(name, &command->request, sizeof *command, &reply,
+                     command->wait_ms / 1000 + 1 + PATIENCE_S);
     if (fd < 0)
         return false;
     ssize_t n = recv(fd, outcome, sizeof *outcome, 0);
@@ -61,7 +61,7 @@ int rmd_client_events(const char *name, uint64_t since, bool follow)
     struct inv_reply reply;
     struct inv_watch watch = {
         .request = inv_request_of(INV_EVENTS), .since = since, .follow = follow};
-    int fd = ask(name, &watch.request, sizeof watch, &reply, PATIENCE_S);
+    int fd = ask_rmd(name, &watch.request, sizeof watch, &reply, PATIENCE_S);
     const struct timeval for_ever = {0};
     if (fd >= 0 && follow)
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof for_ever);
@@ -69,18 +69,18 @@ int rmd_client_events(const char *name, uint64_t since, bool follow)
 }
 
 /* What comes in several messages; a byte more, which is 0, is behind it.  NULL with errno. */
-static char *ask_for_chunks(const char *name, const struct inv_request *request,
+static char *receive_chunks(const char *name, const struct inv_request *request,
                             size_t request_bytes, size_t *bytes)
 {
     struct inv_reply reply;
-    int fd = ask(name, request, request_bytes, &reply, PATIENCE_S);
+    int fd = ask_rmd(name, request, request_bytes, &reply, PATIENCE_S);
     if (fd < 0)
         return NULL;
-    size_t room = (size_t)reply.count * INV_CHUNK, got = 0;
-    char *text = room < CHUNKS_MAX ? malloc(room + 1) : NULL;
+    size_t size = (size_t)reply.count * INV_CHUNK, got = 0;
+    char *text = size < CHUNKS_MAX ? malloc(size + 1) : NULL;
     ssize_t n = -1;
     for (unsigned i = 0; text && i < reply.count; i++, got += (size_t)n)
-        if ((n = recv(fd, text + got, room - got, 0)) <= 0)
+        if ((n = recv(fd, text + got, size - got, 0)) <= 0)
             break;
     int error = n < 0 ? errno : EPROTO;
     close(fd);
@@ -98,30 +98,30 @@ char *rmd_client_metrics(const char *name)
 {
     const struct inv_request request = inv_request_of(INV_METRICS);
     size_t bytes;
-    return ask_for_chunks(name, &request, sizeof request, &bytes);
+    return receive_chunks(name, &request, sizeof request, &bytes);
 }
 
-static bool whole(const struct inv_overview *o, size_t bytes)
+static bool is_complete(const struct inv_admin_snapshot *o, size_t bytes)
 {
     return bytes >= sizeof *o && o->nusers <= bytes && o->nprocs <= bytes &&
-           bytes == sizeof *o + o->nusers * sizeof(struct inv_overview_user) +
-                        o->nprocs * sizeof(struct inv_overview_process) &&
+           bytes == sizeof *o + o->nusers * sizeof(struct inv_admin_user) +
+                        o->nprocs * sizeof(struct inv_admin_process) &&
            o->nusers && o->ncores <= INV_MAX_CORES;
 }
 
-struct inv_overview *rmd_client_overview(const char *name, uint32_t uid)
+struct inv_admin_snapshot *rmd_client_admin_snapshot(const char *name, uint32_t uid)
 {
-    const struct inv_about about = {.request = inv_request_of(INV_OVERVIEW), .uid = uid};
+    const struct inv_about about = {.request = inv_request_of(INV_ADMIN_SNAPSHOT), .uid = uid};
     size_t bytes;
-    struct inv_overview *o =
-        (void *)ask_for_chunks(name, &about.request, sizeof about, &bytes);
-    if (!o || !whole(o, bytes)) {
+    struct inv_admin_snapshot *o =
+        (void *)receive_chunks(name, &about.request, sizeof about, &bytes);
+    if (!o || !is_complete(o, bytes)) {
         if (o)
             errno = EPROTO;
         free(o);
         return NULL;
     }
-    struct inv_overview_user *users = (void *)(o + 1);
+    struct inv_admin_user *users = (void *)(o + 1);
     for (unsigned i = 0; i < o->nusers; i++)
         rmd_copy_name(users[i].policy, users[i].policy);
     return o;

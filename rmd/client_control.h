@@ -16,17 +16,19 @@ int rmd_client_events(const char *name, uint64_t since, bool follow);
 /* The text, for the caller to free; NULL with errno. */
 char *rmd_client_metrics(const char *name);
 
-/* What is ordered there (about this user: EACCES: not for us, or it has no processes): for the
- * caller to free, with its users and processes behind it.  Their numbers are right, strings end and
- * cores are some that there can be.  NULL with errno. */
-struct inv_overview *rmd_client_overview(const char *name, uint32_t uid);
-static inline const struct inv_overview_user *rmd_overview_users(const struct inv_overview *o)
+/* The admin snapshot, with its users and processes behind it; the caller frees it.
+ *   uid  of the domain; INV_UNSAID: our own user's Numbers of users and processes are checked,
+ * strings end, and ncores is in range.  NULL with errno; EACCES: another user's domain, and we are
+ * no operator, or it has no process. */
+struct inv_admin_snapshot *rmd_client_admin_snapshot(const char *name, uint32_t uid);
+static inline const struct inv_admin_user *rmd_admin_users(const struct inv_admin_snapshot *o)
 {
     return (const void *)(o + 1);
 }
-static inline const struct inv_overview_process *rmd_overview_processes(const struct inv_overview *o)
+static inline const struct inv_admin_process *
+rmd_admin_processes(const struct inv_admin_snapshot *o)
 {
-    return (const void *)(rmd_overview_users(o) + o->nusers);
+    return (const void *)(rmd_admin_users(o) + o->nusers);
 }
 
 #endif

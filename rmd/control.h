@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * control.h - the commands of rmctl: shrink, expand, pin, limit, drain.  A command is refused, or
- * in force at once; it is answered when it has had its effect, or when who asked does not want to
- * wait any longer.  Only rmd's main thread calls these.
+ * in force at once.  rmd answers when the command has had its effect, or when the client's time to
+ * wait has passed.  Only rmd's main thread calls these.
  */
 #ifndef RMD_CONTROL_H
 #define RMD_CONTROL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * control_protocol.h - what rmctl and rmd say to each other beyond protocol.h: commands of an
- * operator or user, events, metrics.  As there: a request is one message, of exactly the size of
- * its struct, and who asks is what the kernel says.
+ * control_protocol.h - messages between rmctl and rmd, beyond those of protocol.h: commands of an
+ * operator or user, events, metrics.  As there, a request is one message of exactly the size of its
+ * struct, and the kernel tells the user of the client.
  */
 #ifndef RMD_CONTROL_PROTOCOL_H
 #define RMD_CONTROL_PROTOCOL_H
@@ -31,7 +31,7 @@ enum inv_verb {
     INV_EXPAND = 2, /* the process owns `cores` at least */
     INV_PIN = 3,    /* the process owns the cores of `set` and no other */
     INV_LIMIT = 4,  /* the user has `cores` at most, each of its launches `job_cores` */
-    INV_DRAIN = 5,  /* nobody may use the cores of `set` */
+    INV_DRAIN = 5,  /* no user may use the cores of `set` */
 };
 
 enum { INV_WAIT_MAX_MS = 600000 };
@@ -44,7 +44,7 @@ struct inv_control {
     uint32_t verb;
     uint32_t reset;            /* take the command of before back; of INV_DRAIN: `set` comes back */
     int32_t pid;               /* of the process */
-    uint32_t uid;              /* INV_LIMIT: whose; INV_UNSAID: of who asks */
+    uint32_t uid;              /* INV_LIMIT: the user; INV_UNSAID: that of the client */
     uint32_t cores, job_cores; /* INV_LIMIT: 0 all, INV_UNSAID as it is */
     uint32_t wait_ms;
     uint32_t unused;
@@ -98,47 +98,48 @@ struct inv_event {
     uint64_t number;  /* from 1 on */
     uint64_t time_ns; /* CLOCK_REALTIME */
     uint32_t kind;    /* enum inv_event_kind */
-    uint32_t uid;     /* INV_UNSAID: of nobody */
+    uint32_t uid;     /* INV_UNSAID: of no user */
     int32_t pid, rank; /* 0 and -1: of none */
     uint32_t before, after;
     char text[64];
 };
 
-/* INV_OBSERVE, INV_OVERVIEW, INV_POLICY and INV_TRACE may be this instead of a struct inv_request
- * alone: about the domain of a user, which only an operator gets of others (else INV_E_USER). */
+/* INV_OBSERVE, INV_ADMIN_SNAPSHOT, INV_POLICY and INV_TRACE may be this instead of a struct
+ * inv_request.  It names the user of a domain; only an operator may name another user (else
+ * INV_E_USER). */
 struct inv_about {
     struct inv_request request;
-    uint32_t uid; /* INV_UNSAID: who asks */
+    uint32_t uid; /* INV_UNSAID: of the client */
     uint32_t unused;
 };
 
-/* INV_METRICS, INV_OVERVIEW: answered by a struct inv_reply whose `count` messages follow, each of
- * so many bytes at most: a text, or a struct inv_overview, its users and its processes. */
+/* INV_METRICS, INV_ADMIN_SNAPSHOT: answered by a struct inv_reply, and then `count` messages of at
+ * most INV_CHUNK bytes: a text, or a struct inv_admin_snapshot, its users and its processes. */
 enum { INV_CHUNK = 32768 };
 
-/* What is ordered, and why cores are away.  The last two sets are as who asks sees it. */
-struct inv_overview {
+/* Orders, and why cores are away.  The last two sets are from the view of the client's domain. */
+struct inv_admin_snapshot {
     uint32_t ncores, nusers, nprocs, unused;
     uint64_t drained[INV_CORE_WORDS], offline[INV_CORE_WORDS];
-    uint64_t resting[INV_CORE_WORDS]; /* nobody owns it while there is an order */
+    uint64_t resting[INV_CORE_WORDS]; /* without an owner while the domain has an order (order.h) */
     uint64_t others[INV_CORE_WORDS];  /* another user has it */
 };
 
-/* First who asks; for an operator then the others that have processes, limits or a policy.  About
- * another user: only that one. */
-struct inv_overview_user {
+/* First the user of the domain; for an operator then the others with processes, limits or a policy.
+ * A snapshot about another user has only that one. */
+struct inv_admin_user {
     uint32_t uid, nprocs;
     uint32_t cores, job_cores; /* at most; 0 all */
     char policy[INV_NAME_BYTES];
     uint64_t has[INV_CORE_WORDS];
 };
 
-/* Of which something is said. */
-struct inv_overview_process {
+/* A process with an order. */
+struct inv_admin_process {
     uint32_t uid, slot;
     int32_t pid, rank;
-    uint32_t least, most, pinned, unused; /* cores; 0 nothing said */
-    uint64_t cores[INV_CORE_WORDS];       /* it is pinned to */
+    uint32_t least, most, pinned, unused; /* cores by order, 0: none; 1: it is pinned to `cores` */
+    uint64_t cores[INV_CORE_WORDS];
 };
 
 #endif

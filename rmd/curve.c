@@ -12,30 +12,30 @@ struct point {
     double slope; /* from the point before */
 };
 
-static bool usable(struct inv_scalability_point p, double last_cores)
+static bool is_usable(struct inv_scalability_point p, double last_cores)
 {
     return p.cores > last_cores && p.speedup > 0 && isfinite(p.speedup);
 }
 
-static double slope(const struct point *a, double cores, double speed)
+static double slope_between(const struct point *a, double cores, double speed)
 {
     return (speed - a->speed) / (cores - a->cores);
 }
 
 /* The hull of the origin and the usable points; returns how many it has. */
-static unsigned hull(const struct inv_scalability *graph, struct point *h)
+static unsigned build_hull(const struct inv_scalability *graph, struct point *h)
 {
     unsigned n = 1;
     double last_cores = 0;
     h[0] = (struct point){0, 0, 0};
     for (unsigned i = 0; i < INV_SCALABILITY_POINTS && graph->point[i].cores; i++) {
-        if (!usable(graph->point[i], last_cores))
+        if (!is_usable(graph->point[i], last_cores))
             continue;
         double cores = graph->point[i].cores;
         double speed = rmd_least((double)graph->point[i].speedup, cores);
-        double m = slope(&h[n - 1], cores, speed);
+        double m = slope_between(&h[n - 1], cores, speed);
         while (n > 1 && m >= h[n - 1].slope - RMD_ALIKE)
-            m = slope(&h[--n - 1], cores, speed);
+            m = slope_between(&h[--n - 1], cores, speed);
         h[n++] = (struct point){cores, speed, m};
         last_cores = cores;
     }
@@ -45,7 +45,7 @@ static unsigned hull(const struct inv_scalability *graph, struct point *h)
 void rmd_curve_of(const struct inv_scalability *graph, struct rmd_curve *c)
 {
     struct point h[INV_SCALABILITY_POINTS + 1];
-    unsigned n = graph->point[0].cores ? hull(graph, h) : 1;
+    unsigned n = graph->point[0].cores ? build_hull(graph, h) : 1;
     c->segments = 0;
     for (unsigned k = 0; k + 1 < n; k++) {
         double m = h[k + 1].slope > RMD_ALIKE ? h[k + 1].slope : 0;

@@ -9,7 +9,7 @@
 enum { TICKS_LEAST = 5 };
 
 /* user and nice have the guests' time in them. */
-static bool parse(const char *line, int *cpu, struct rmd_cpu_time *t)
+static bool parse_cpu_line(const char *line, int *cpu, struct rmd_cpu_time *t)
 {
     uint64_t user, nice, system, idle, iowait, irq, softirq;
     if (sscanf(line,
@@ -21,7 +21,7 @@ static bool parse(const char *line, int *cpu, struct rmd_cpu_time *t)
     return true;
 }
 
-static void judge(struct rmd_delivery *d, unsigned core, struct rmd_cpu_time now)
+static void update_delivery(struct rmd_delivery *d, unsigned core, struct rmd_cpu_time now)
 {
     struct rmd_cpu_time *last = &d->last[core];
     bool first = !last->busy && !last->steal;
@@ -54,13 +54,13 @@ bool rmd_delivery_sample(struct rmd_delivery *d, const char *root, const int *os
     while (fgets(line, sizeof line, f)) {
         int cpu;
         struct rmd_cpu_time now;
-        if (!parse(line, &cpu, &now))
+        if (!parse_cpu_line(line, &cpu, &now))
             continue;
         for (unsigned tries = 0; tries < ncores; tries++, guess++) {
             guess = guess < ncores ? guess : 0;
             if (os_cpu[guess] != cpu)
                 continue;
-            judge(d, guess, now);
+            update_delivery(d, guess, now);
             break;
         }
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * domain.c - the table and ownership; who is in the domain is member.c's.
+ * domain.c - the core table and the owners of cores; members are in member.c.
  *
- * The table is made when the first process joins, for only then is it known how many will
- * come: more processes than cores means anonymous tokens, else cores have owners.  When a
- * domain has become empty and the next process asks for the other mode, it gets a new
- * table.  While fewer processes have joined than are expected, the shares of those to come
- * are left without an owner, so that the first does not get everything and lose it again.
+ * The table is made when the first process joins, since the number of processes is known only then.
+ * More processes than cores: there are anonymous tokens.  Else cores have owners.  An empty domain
+ * gets a new table when the next process needs the other mode.  While fewer processes have joined
+ * than are expected, the shares of the others have no owner.  Else the first process would get all
+ * cores, and lose most of them again.
  *
- * rmd writes owners only.  Who holds a core is between the processes.
+ * rmd writes owners only.  The processes decide among themselves which holds a core.
  *
- * Everything that is read back from the table could be wrong: who owns what is kept here,
- * and constraints are checked before use.
+ * Values that are read from the table may be wrong.  So rmd has its own copy of the owners, and
+ * checks constraints before use.
  */
 #define _GNU_SOURCE
 #include "domain.h"
@@ -77,17 +77,17 @@ void rmd_domain_mend_head(struct rmd_domain *d)
     size_t constant = offsetof(struct inv_table, wanting);
     if (!memcmp(d->table, d->header, constant))
         return;
-    rmd_domain_say_repaired(d, "the head of the core table");
+    rmd_domain_log_repaired(d, "the head of the core table");
     memcpy(d->table, d->header, constant);
 }
 
-static bool rung_at_once(struct rmd_bell *bell);
-static void constraints_rung(struct rmd_source *source, uint32_t events);
+static bool handle_bell_at_once(struct rmd_bell *bell);
+static void handle_bell(struct rmd_source *source, uint32_t events);
 
 int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
 {
     memcpy(d->header, table, offsetof(struct inv_table, wanting));
-    d->bell.at_once = rung_at_once;
+    d->bell.at_once = handle_bell_at_once;
     if (rmd_bell_start(&d->bell, table)) {
         int saved = errno;
         inv_table_unmap(table);
@@ -98,7 +98,7 @@ int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
     d->table = table;
     d->table_fd = fd;
     rmd_trace_table(d, fd);
-    d->bell.source.ready = constraints_rung;
+    d->bell.source.ready = handle_bell;
     rmd_replaced_watch(d);
     if (!rmd_watch(&d->bell.source, EPOLLIN))
         return 0;
@@ -108,9 +108,9 @@ int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
     return -1;
 }
 
-static void begin_state(struct rmd_domain *d)
+static void create_state(struct rmd_domain *d)
 {
-    if (!d->keeps)
+    if (!d->saves_state)
         return;
     if (rmd_state_make(d)) {
         rmd_log(RMD_WARNING, "cannot note what a restart would need: %s", strerror(errno));
@@ -118,7 +118,7 @@ static void begin_state(struct rmd_domain *d)
     }
     rmd_state_head(d);
     for (unsigned c = 0; c < INV_MAX_CORES; c++)
-        rmd_state_presence(d, c);
+        rmd_state_save_grant(d, c);
     rmd_state_save(d);
 }
 
@@ -133,11 +133,11 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
         d->owner[c] = RMD_NO_OWNER;
     memset(d->resting, 0, sizeof d->resting);
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->presence[c] != RMD_HERE)
+        if (d->grant[c] != RMD_GRANTED)
             inv_core_withdraw(table, c);
-    d->tokens = d->here;
-    atomic_store(&table->free_tokens, (int32_t)d->here);
-    begin_state(d);
+    d->tokens = d->granted;
+    atomic_store(&table->free_tokens, (int32_t)d->granted);
+    create_state(d);
     if (d->table_changed)
         d->table_changed(d, fd);
     return 0;
@@ -145,12 +145,12 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
 
 int rmd_domain_fit_table(struct rmd_domain *d, unsigned expected)
 {
-    unsigned units = d->due > d->units_here ? d->due : d->units_here;
+    unsigned units = d->due > d->units_granted ? d->due : d->units_granted;
     enum inv_mode mode = expected > units ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
     if (d->table && (d->live || d->table->mode == (uint32_t)mode))
         return 0;
-    rmd_chat("%u process%s expected on %u cores: %s", expected, expected == 1 ? "" : "es",
-             units, mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens");
+    rmd_debug("%u process%s expected on %u cores: %s", expected, expected == 1 ? "" : "es", units,
+              mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens");
     return open_table(d, mode);
 }
 
@@ -176,8 +176,8 @@ void rmd_domain_close(struct rmd_domain *d)
 
 /* --- ownership */
 
-/* For the process itself, whose report does not always come from us (package.c).  Relaxed:
- * statistics; who reads while we write counts some time twice or not at all. */
+/* Shows the process its owned core time, for a remote report (remote_report.c).  Relaxed:
+ * statistics; a process that reads meanwhile may count some time twice or not at all. */
 void rmd_domain_show_owned(struct inv_slot *s, const struct rmd_process *p)
 {
     atomic_store_explicit(&s->owned_ns, p->owned_ns, memory_order_relaxed);
@@ -204,22 +204,22 @@ void rmd_domain_settle(struct rmd_domain *d)
             rmd_domain_show_owned(inv_slot_at(d->table, s), &d->procs[s]);
 }
 
-/* inv_core_own asks the holder for the core where the new owner wants it.  When nobody
- * holds it there is no one who would offer it to the new owner but us. */
-static void give_core(struct rmd_domain *d, unsigned core, int slot)
+/* inv_core_own asks the holder for the core if the new owner wants it.  If no process holds the
+ * core, rmd offers it to the new owner. */
+static void set_owner(struct rmd_domain *d, unsigned core, int slot)
 {
     if (d->owner[core] >= 0 && slot >= 0)
         atomic_store(&d->table->owner_moves, ++d->moves);
     d->owner[core] = slot;
     rmd_wake_core(d, core);
     inv_core_own(d->table, core, slot);
-    /* relaxed: a hint; who gives the core up after us offers it to the owner that we wrote */
+    /* relaxed: a hint; a process that gives the core up later offers it to the new owner */
     inv_word w = atomic_load_explicit(&inv_core_at(d->table, core)->word, memory_order_relaxed);
     if (inv_word_holder(w) == INV_NOBODY)
         inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
 
-static unsigned bounded(_Atomic uint32_t *value, unsigned most)
+static unsigned load_bounded(_Atomic uint32_t *value, unsigned most)
 {
     uint32_t v = atomic_load_explicit(value, memory_order_relaxed); /* ordered by the seq */
     return v > most ? most : v;
@@ -256,8 +256,8 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
     struct inv_slot *s = inv_slot_at(d->table, slot);
     note_iteration(&d->procs[slot], s);
     struct rmd_need need = {
-        .min_cores = bounded(&s->min_cores, d->topology.ncores),
-        .max_cores = bounded(&s->max_cores, d->topology.ncores),
+        .min_cores = load_bounded(&s->min_cores, d->topology.ncores),
+        .max_cores = load_bounded(&s->max_cores, d->topology.ncores),
         .owned = d->procs[slot].owned_units,
         .delivered = d->policy->looks_at_delivery ? delivered_to(d, slot) : 0,
         .iteration_s = d->procs[slot].iteration_s,
@@ -279,16 +279,17 @@ static int wish_of(struct rmd_domain *d, unsigned slot)
     if (p->local_rank < 0 || p->local_rank >= p->local_size ||
         d->expected != (unsigned)p->local_size)
         return -1;
-    unsigned n = d->here, share = n / d->expected, rest = n % d->expected;
+    unsigned n = d->granted, share = n / d->expected, rest = n % d->expected;
     unsigned rank = (unsigned)p->local_rank;
     unsigned nth = rank * share + (rank < rest ? rank : rest);
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->presence[c] == RMD_HERE && nth-- == 0)
+        if (d->grant[c] == RMD_GRANTED && nth-- == 0)
             return (int)c;
     return -1;
 }
 
-/* Who the policy and the placement are about: index -> slot.  Who is pinned is not among them. */
+/* The processes among which policy and placement divide: index -> slot.  Pinned ones are not among
+ * them. */
 struct members {
     unsigned count, pinned_units;
     unsigned slot[INV_MAX_SLOTS];
@@ -309,7 +310,7 @@ static struct members members_of(struct rmd_domain *d)
     return m;
 }
 
-/* Who computes on the core now, if it is one of the members. */
+/* The index of the member that holds the core now, or RMD_NO_OWNER. */
 static int holder_of(struct rmd_domain *d, const struct members *m, unsigned core)
 {
     /* relaxed: a hint */
@@ -323,17 +324,17 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
     unsigned ncores = d->topology.ncores;
     struct rmd_placed placed[INV_MAX_SLOTS + 1];
     int owner[INV_MAX_CORES], holders[INV_MAX_CORES];
-    /* Cores that are not here or are pinned belong to one more process, which has all that it is
-     * to have. */
+    /* Cores that are not granted, or are pinned, belong to one more process, whose number of cores
+     * does not change. */
     int elsewhere = (int)m->count, pinned[INV_MAX_CORES];
-    unsigned away = d->units.count - d->units_here + m->pinned_units;
+    unsigned away = d->units.count - d->units_granted + m->pinned_units;
     for (unsigned c = 0; c < ncores; c++) {
         pinned[c] = m->pinned_units ? rmd_pinned_to(d, c) : -1;
-        bool here = d->presence[c] == RMD_HERE && pinned[c] < 0;
-        owner[c] = !here             ? elsewhere
+        bool granted = d->grant[c] == RMD_GRANTED && pinned[c] < 0;
+        owner[c] = !granted             ? elsewhere
                    : d->owner[c] < 0 ? RMD_NO_OWNER
                                      : m->index[d->owner[c]];
-        holders[c] = here ? holder_of(d, m, c) : RMD_NO_OWNER;
+        holders[c] = granted ? holder_of(d, m, c) : RMD_NO_OWNER;
     }
     placed[elsewhere] = (struct rmd_placed){.target = away, .keep = -1, .wish = -1};
     for (unsigned i = 0; i < m->count; i++) {
@@ -346,13 +347,13 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
     }
     rmd_units_place(&d->units, owner, holders, placed, m->count + (away > 0));
     for (unsigned c = 0; c < ncores; c++) {
-        if (d->presence[c] != RMD_HERE)
+        if (d->grant[c] != RMD_GRANTED)
             continue;
         int slot = pinned[c] >= 0                           ? pinned[c]
                    : owner[c] < 0 || owner[c] == elsewhere ? RMD_NO_OWNER
                                                             : (int)m->slot[owner[c]];
         if (slot != d->owner[c])
-            give_core(d, c, slot);
+            set_owner(d, c, slot);
     }
     rmd_state_save(d);
 }
@@ -381,8 +382,9 @@ static unsigned max_launch_units(const struct rmd_domain *d)
     return d->max_job_cores && !units ? 1 : units;
 }
 
-void rmd_domain_tell(const struct rmd_domain *d, const struct rmd_process *p,
-                     enum inv_event_kind kind, unsigned before, unsigned after, const char *text)
+void rmd_domain_add_event(const struct rmd_domain *d, const struct rmd_process *p,
+                          enum inv_event_kind kind, unsigned before, unsigned after,
+                          const char *text)
 {
     rmd_event((struct inv_event){.kind = kind,
                                  .uid = d->uid,
@@ -393,8 +395,8 @@ void rmd_domain_tell(const struct rmd_domain *d, const struct rmd_process *p,
               text);
 }
 
-/* Of each process that owns other cores than it did when this was called last. */
-static void tell_owners(struct rmd_domain *d)
+/* An event for each process whose owned cores have changed since the last call. */
+static void add_owner_events(struct rmd_domain *d)
 {
     uint64_t mark[INV_MAX_SLOTS] = {0};
     for (unsigned c = 0; c < d->topology.ncores; c++)
@@ -402,7 +404,7 @@ static void tell_owners(struct rmd_domain *d)
             mark[d->owner[c]] += (c + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ c << 7;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         struct rmd_process *p = &d->procs[s];
-        if (!p->used || p->told_mark == mark[s])
+        if (!p->used || p->reported_mark == mark[s])
             continue;
         uint64_t set[INV_CORE_WORDS] = {0};
         char cores[sizeof((struct inv_event *)0)->text];
@@ -410,15 +412,15 @@ static void tell_owners(struct rmd_domain *d)
             if (d->owner[c] == (int)s)
                 inv_set_add(set, c);
         rmd_list_cores(set, cores, sizeof cores);
-        rmd_domain_tell(d, p, INV_EVENT_OWNER, p->told_owned, p->owned, cores);
-        p->told_mark = mark[s];
-        p->told_owned = p->owned;
+        rmd_domain_add_event(d, p, INV_EVENT_OWNER, p->reported_owned, p->owned, cores);
+        p->reported_mark = mark[s];
+        p->reported_owned = p->owned;
     }
 }
 
 /* What the policy divides among: not what is pinned. */
-static void decide(struct rmd_domain *d, struct rmd_snapshot *s, const uint64_t *launch,
-                   unsigned *target)
+static void decide_targets(struct rmd_domain *d, struct rmd_snapshot *s, const uint64_t *launch,
+                           unsigned *target)
 {
     if (s->ncores && s->nprocs)
         rmd_limited(d->policy, s, launch, max_launch_units(d), target);
@@ -429,13 +431,13 @@ static void decide(struct rmd_domain *d, struct rmd_snapshot *s, const uint64_t 
 /* More processes than cores: the core of each process's main thread. */
 static void assign_cores(struct rmd_domain *d)
 {
-    unsigned slot[INV_MAX_SLOTS], order[INV_MAX_SLOTS], n = 0, here = 0;
+    unsigned slot[INV_MAX_SLOTS], order[INV_MAX_SLOTS], n = 0, granted = 0;
     int at[INV_MAX_CORES], nth[INV_MAX_CORES], core[INV_MAX_SLOTS];
     double load[INV_MAX_SLOTS];
     for (unsigned c = 0; c < d->topology.ncores; c++) {
-        nth[c] = d->presence[c] == RMD_HERE ? (int)here : RMD_NO_PART;
-        if (d->presence[c] == RMD_HERE)
-            at[here++] = (int)c;
+        nth[c] = d->grant[c] == RMD_GRANTED ? (int)granted : RMD_NO_PART;
+        if (d->grant[c] == RMD_GRANTED)
+            at[granted++] = (int)c;
     }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         if (!d->procs[s].used)
@@ -445,7 +447,7 @@ static void assign_cores(struct rmd_domain *d)
         core[n] = now >= 0 ? nth[now] : RMD_NO_PART;
         slot[n++] = s;
     }
-    rmd_partition(load, n, here, core, order);
+    rmd_partition(load, n, granted, core, order);
     for (unsigned i = 0; i < n; i++) {
         int to = core[i] < 0 ? INV_NO_CORE : at[core[i]];
         d->procs[slot[i]].assigned = to;
@@ -456,14 +458,14 @@ static void assign_cores(struct rmd_domain *d)
 
 void rmd_domain_redistribute(struct rmd_domain *d, bool must)
 {
-    if (!d->here)
+    if (!d->granted)
         return;
     if (d->table->mode != INV_MODE_PINNED) {
         assign_cores(d);
         return;
     }
-    /* of all domains: there is one turn of the loop */
-    static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
+    /* shared by all domains: the caller holds the loop's turn */
+    static char arena[RMD_ARENA_BYTES(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
     unsigned target[2 * INV_MAX_SLOTS];
     uint64_t launch[2 * INV_MAX_SLOTS], begin = inv_now_ns();
@@ -479,9 +481,9 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
         launch[m.count + i] = d->newest_launch;
     }
     number_jobs(d, &m, to_come, needs);
-    struct rmd_snapshot s = {d->units_here - m.pinned_units, m.count + to_come, needs, room,
+    struct rmd_snapshot s = {d->units_granted - m.pinned_units, m.count + to_come, needs, arena,
                              d->tuning, false};
-    decide(d, &s, launch, target);
+    decide_targets(d, &s, launch, target);
     s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);
     s.nprocs = m.count;
     if (must || rmd_policy_worthwhile(d->policy, &s, target)) {
@@ -489,7 +491,7 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
         rmd_rest_unowned(d);
     }
     rmd_domain_settle(d);
-    tell_owners(d);
+    add_owner_events(d);
     d->decisions++;
     d->decision_ns += inv_now_ns() - begin;
 }
@@ -504,7 +506,7 @@ void rmd_domain_reorder(struct rmd_domain *d)
 unsigned rmd_domain_most(struct rmd_domain *d, unsigned slot)
 {
     struct members m = members_of(d);
-    unsigned units = d->units_here - m.pinned_units, others = 0;
+    unsigned units = d->units_granted - m.pinned_units, others = 0;
     for (unsigned i = 0; i < m.count; i++) {
         unsigned least = m.slot[i] == slot ? 0 : need_of(d, m.slot[i]).min_cores;
         others += m.slot[i] == slot ? 0 : least > 1 ? least : 1;
@@ -564,14 +566,14 @@ static struct rmd_domain *domain_of(struct rmd_bell *bell)
 }
 
 /* By the bell's thread: all but cores on their way to another domain, which may end a table. */
-static bool rung_at_once(struct rmd_bell *bell)
+static bool handle_bell_at_once(struct rmd_bell *bell)
 {
     struct rmd_domain *d = domain_of(bell);
     answer_constraints(d);
-    return d->core_left && memchr(d->presence, RMD_LEAVING, d->topology.ncores);
+    return d->core_left && memchr(d->grant, RMD_REVOKING, d->topology.ncores);
 }
 
-static void constraints_rung(struct rmd_source *source, uint32_t events)
+static void handle_bell(struct rmd_source *source, uint32_t events)
 {
     (void)events;
     struct rmd_domain *d = domain_of((struct rmd_bell *)source);
@@ -585,73 +587,72 @@ static void constraints_rung(struct rmd_source *source, uint32_t events)
 /* --- cores that come and go: their words say so also where tokens are counted, since a process
  * that lets a child or a thread run anywhere looks there where that is */
 
-static bool pinned(const struct rmd_domain *d)
+static bool owns_cores(const struct rmd_domain *d)
 {
     return d->table && d->table->mode == INV_MODE_PINNED;
 }
 
 void rmd_domain_admit(struct rmd_domain *d, unsigned core)
 {
-    if (d->presence[core] == RMD_HERE)
+    if (d->grant[core] == RMD_GRANTED)
         return;
-    d->presence[core] = RMD_HERE;
-    rmd_state_presence(d, core); /* before somebody can have it */
+    d->grant[core] = RMD_GRANTED;
+    rmd_state_save_grant(d, core); /* before a process can have it */
     d->changed = true;
-    d->here++;
-    d->units_here += rmd_units_first(&d->units, core);
+    d->granted++;
+    d->units_granted += rmd_units_first(&d->units, core);
     if (d->table)
         inv_core_admit(d->table, core);
 }
 
 bool rmd_domain_withdraw(struct rmd_domain *d, unsigned core)
 {
-    if (d->presence[core] == RMD_HERE) {
-        d->presence[core] = RMD_LEAVING;
+    if (d->grant[core] == RMD_GRANTED) {
+        d->grant[core] = RMD_REVOKING;
         d->changed = true;
-        d->here--;
-        d->units_here -= rmd_units_first(&d->units, core);
+        d->granted--;
+        d->units_granted -= rmd_units_first(&d->units, core);
         d->owner[core] = RMD_NO_OWNER;
         d->resting[core] = false;
         if (d->table)
             inv_core_withdraw(d->table, core);
-        rmd_state_presence(d, core); /* after nobody can take it, before it is another's */
+        rmd_state_save_grant(d, core); /* no process can take it now; before another user gets it */
     }
     return rmd_domain_has_left(d, core);
 }
 
 bool rmd_domain_has_left(struct rmd_domain *d, unsigned core)
 {
-    if (d->presence[core] == RMD_LEAVING && (!pinned(d) || inv_core_left(d->table, core)))
-        d->presence[core] = RMD_AWAY;
-    rmd_state_presence(d, core);
-    return d->presence[core] == RMD_AWAY;
+    if (d->grant[core] == RMD_REVOKING && (!owns_cores(d) || inv_core_left(d->table, core)))
+        d->grant[core] = RMD_NOT_GRANTED;
+    rmd_state_save_grant(d, core);
+    return d->grant[core] == RMD_NOT_GRANTED;
 }
 
 void rmd_domain_expel(struct rmd_domain *d, unsigned core)
 {
     if (d->table)
         inv_core_expel(d->table, core);
-    d->presence[core] = RMD_AWAY;
-    rmd_state_presence(d, core);
+    d->grant[core] = RMD_NOT_GRANTED;
+    rmd_state_save_grant(d, core);
 }
 
-/* Tokens are only counted: fewer of them, and those who have too many give them up. */
+/* Tokens are only counted: if there are fewer now, processes that have too many give them up. */
 static void adjust_tokens(struct rmd_domain *d)
 {
-    atomic_fetch_add(&d->table->free_tokens, (int32_t)d->here - (int32_t)d->tokens);
-    bool more = d->here > d->tokens;
-    d->tokens = d->here;
+    atomic_fetch_add(&d->table->free_tokens, (int32_t)d->granted - (int32_t)d->tokens);
+    bool more = d->granted > d->tokens;
+    d->tokens = d->granted;
     rmd_state_save(d);
     if (more)
         inv_token_offer(d->table);
 }
 
-/* A core that has come and that the policy leaves to nobody has had no owner to be offered to: who
- * is parked and wants one has to be told. */
-static void offer_nobodys(struct rmd_domain *d)
+/* Offers granted cores without an owner to processes that want one, and have parked. */
+static void offer_unowned_cores(struct rmd_domain *d)
 {
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->presence[c] == RMD_HERE && d->owner[c] == RMD_NO_OWNER)
+        if (d->grant[c] == RMD_GRANTED && d->owner[c] == RMD_NO_OWNER)
             inv_core_offer(d->table, c, INV_MAX_SLOTS);
 }
 
@@ -667,7 +668,7 @@ void rmd_domain_share(struct rmd_domain *d)
         rmd_domain_redistribute(d, true);
     } else {
         rmd_domain_redistribute(d, true);
-        offer_nobodys(d);
+        offer_unowned_cores(d);
     }
 }
 
@@ -676,7 +677,7 @@ void rmd_domain_reconfigured(struct rmd_domain *d)
     if (!d->table)
         return;
     rmd_domain_mend_head(d);
-    /* Who reads it meanwhile sees the old or the new one. */
+    /* a process that reads it meanwhile sees the old or the new value */
     __atomic_store_n(&d->table->reclaim_bound_us, d->reclaim_bound_us, __ATOMIC_RELAXED);
     d->header->reclaim_bound_us = d->reclaim_bound_us;
     rmd_state_head(d);
@@ -685,12 +686,12 @@ void rmd_domain_reconfigured(struct rmd_domain *d)
 
 void rmd_domain_confined(struct rmd_domain *d)
 {
-    /* before the word of a core that comes is written, whose reader looks at this */
+    /* before the word of a newly granted core is written: its readers read this number */
     if (d->table)
         atomic_fetch_add(&d->table->confined_seq, 1);
 }
 
-void rmd_domain_rest(struct rmd_domain *d)
+void rmd_domain_drop_empty_table(struct rmd_domain *d)
 {
     if (!d->live)
         drop_table(d);
@@ -698,13 +699,13 @@ void rmd_domain_rest(struct rmd_domain *d)
 
 /* --- what is not as rmd has left it */
 
-void rmd_domain_say_repaired(struct rmd_domain *d, const char *what)
+void rmd_domain_log_repaired(struct rmd_domain *d, const char *what)
 {
     uint64_t now = inv_now_ns();
     if (d->repaired_ns && now - d->repaired_ns < 1000000000u)
         return;
     d->repaired_ns = now;
-    rmd_say("a process has overwritten %s; restoring it", what);
+    rmd_error("a process has overwritten %s; restoring it", what);
 }
 
 static unsigned repair_slot(struct rmd_domain *d, unsigned slot)
@@ -733,12 +734,12 @@ static unsigned repair_words(struct rmd_domain *d)
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         members[s / 64] |= (uint64_t)d->procs[s].used << s % 64;
     for (unsigned c = 0; c < d->topology.ncores; c++) {
-        bool kept = d->presence[c] != RMD_HERE || d->resting[c];
-        unsigned name = kept ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
+        bool reserved = d->grant[c] != RMD_GRANTED || d->resting[c];
+        unsigned name = reserved ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
         if (!inv_core_repair(d->table, c, name, members))
             continue;
         wrong++;
-        if (pinned(d))
+        if (owns_cores(d))
             inv_core_offer(d->table, c, INV_MAX_SLOTS);
     }
     return wrong;
@@ -773,21 +774,22 @@ int rmd_domain_observe(struct rmd_domain *d)
     return observer;
 }
 
-int rmd_domain_deposit(struct rmd_domain *d, pid_t pid, const struct inv_package *package,
-                       size_t bytes)
+int rmd_domain_submit_report(struct rmd_domain *d, pid_t pid,
+                             const struct inv_remote_report *remote, size_t bytes)
 {
     struct rmd_report r;
-    if (rmd_domain_slot(d, pid) < 0 || !rmd_report_unpack(&r, package, bytes, inv_now_ns()))
+    if (rmd_domain_slot(d, pid) < 0 || !rmd_report_from_remote(&r, remote, bytes, inv_now_ns()))
         return -1;
-    rmd_chat("process %d brought the report of rank %d on %s", (int)pid, r.report.rank,
-             r.report.host);
+    rmd_debug("process %d brought the report of rank %d on %s", (int)pid, r.report.rank,
+              r.report.host);
     rmd_reports_add(&d->dead, &r);
     return 0;
 }
 
-unsigned rmd_domain_tell_reports(struct rmd_domain *d, struct rmd_telling *t)
+unsigned rmd_domain_begin_reports(struct rmd_domain *d, struct rmd_report_cursor *t)
 {
-    *t = (struct rmd_telling){.next = d->dead.forgotten, .end = d->dead.forgotten + d->dead.count};
+    *t = (struct rmd_report_cursor){.next = d->dead.forgotten,
+                                    .end = d->dead.forgotten + d->dead.count};
     t->living = d->live ? calloc(d->live, sizeof *t->living) : NULL;
     for (unsigned s = 0; s < INV_MAX_SLOTS && t->living; s++)
         if (d->procs[s].used)
@@ -797,9 +799,10 @@ unsigned rmd_domain_tell_reports(struct rmd_domain *d, struct rmd_telling *t)
     return d->dead.count + t->nliving;
 }
 
-/* Of one that lived when it was asked, and may be among the dead that came after `end`. */
-static bool report_of(struct rmd_domain *d, const struct rmd_living *one, uint64_t end,
-                      struct rmd_report *report)
+/* The report of a process that lived at the time of the request.  It may have died since: then its
+ * report is after `end`. */
+static bool find_report(struct rmd_domain *d, const struct rmd_living *one, uint64_t end,
+                        struct rmd_report *report)
 {
     int slot = rmd_domain_slot(d, one->pid);
     if (slot >= 0 && d->procs[slot].start_ns == one->start_ns) {
@@ -817,23 +820,24 @@ static bool report_of(struct rmd_domain *d, const struct rmd_living *one, uint64
     return false;
 }
 
-bool rmd_domain_next_report(struct rmd_domain *d, struct rmd_telling *t, struct rmd_report *report)
+bool rmd_domain_next_report(struct rmd_domain *d, struct rmd_report_cursor *t,
+                            struct rmd_report *report)
 {
     uint64_t first = d->dead.forgotten;
     if (t->next < first)
-        t->next = first; /* the oldest have gone meanwhile */
+        t->next = first; /* the oldest reports have been dropped meanwhile */
     if (t->next < t->end && t->next - first < d->dead.count) {
         *report = rmd_report_copy(&d->dead.items[t->next - first]);
         return true;
     }
-    t->next = t->end; /* or it is a new domain of the user's */
+    t->next = t->end; /* else the domain is a new one of the user */
     for (; t->nth < t->nliving; t->nth++)
-        if (report_of(d, &t->living[t->nth], t->end, report))
+        if (find_report(d, &t->living[t->nth], t->end, report))
             return true;
     return false;
 }
 
-void rmd_telling_next(struct rmd_telling *t)
+void rmd_report_cursor_advance(struct rmd_report_cursor *t)
 {
     if (t->next < t->end)
         t->next++;
@@ -841,8 +845,8 @@ void rmd_telling_next(struct rmd_telling *t)
         t->nth++;
 }
 
-void rmd_telling_end(struct rmd_telling *t)
+void rmd_report_cursor_free(struct rmd_report_cursor *t)
 {
     free(t->living);
-    *t = (struct rmd_telling){0};
+    *t = (struct rmd_report_cursor){0};
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * domain.h - one user's processes that share one core table: who is in it, and which
- * cores each owns.  Only who holds the loop's turn (loop.h) calls these: the main thread, but for a
- * bell's, which decides on constraints while the loop is idle.
+ * domain.h - the processes of one user, which share a core table: its members, and the cores that
+ * each owns.  The caller holds the loop's turn (loop.h): it is the main thread, or the thread of a
+ * bell, which decides on constraints while the loop is idle.
  */
 #ifndef RMD_DOMAIN_H
 #define RMD_DOMAIN_H
 
 #include "bell.h"
+#include "dedup.h"
 #include "loop.h"
-#include "notice.h"
 #include "order.h"
 #include "policy.h"
 #include "protocol.h"
@@ -42,8 +42,8 @@ struct rmd_process {
     int loan;             /* tokens of it that others have meanwhile */
     int assigned;         /* core that its slot says, where tokens are counted; INV_NO_CORE none */
     struct rmd_order order; /* what an operator has said of it */
-    unsigned told_owned;    /* by the last INV_EVENT_OWNER */
-    uint64_t told_mark;     /* a number for the set of cores */
+    unsigned reported_owned; /* cores, by the last INV_EVENT_OWNER */
+    uint64_t reported_mark;  /* hash of these cores */
 };
 
 /* What was said of a process that has left: it goes for the same one when it comes back. */
@@ -61,7 +61,7 @@ struct rmd_replaced {
     uint64_t start_ticks;
 };
 
-/* A process's account, and its record as it left it. */
+/* The report of a process, and its record at its end. */
 struct rmd_report {
     struct inv_report report;
     struct inv_record *record; /* report.record_bytes bytes; NULL when that is 0 */
@@ -69,32 +69,32 @@ struct rmd_report {
 
 struct rmd_reports {
     struct rmd_report *items; /* oldest first */
-    unsigned count, room;
+    unsigned count, capacity;
     size_t record_bytes; /* of all of them */
     uint64_t forgotten;  /* of which there were before the oldest */
     bool holds;          /* report.c's, as is */
     struct rmd_reports *next;
 };
 
-/* How far somebody has come with the reports of a domain.  They are made one at a time, or who asks
- * for them and does not take them would have rmd keep them all. */
-struct rmd_telling {
-    uint64_t next, end; /* of the dead, counted from the first that ever was */
+/* Position of a client in the reports of a domain.  rmd makes them one at a time, so that a client
+ * that does not read them takes no memory. */
+struct rmd_report_cursor {
+    uint64_t next, end; /* of dead processes, counted from the domain's first one */
     struct rmd_living {
         pid_t pid;
         uint64_t start_ns;
-    } *living; /* when they were asked for */
+    } *living; /* processes at the time of the request */
     unsigned nliving, nth;
 };
 
-/* Whose is a core of the machine, as a domain sees it? */
-enum rmd_presence {
-    RMD_AWAY,    /* nobody of the domain may have it */
-    RMD_LEAVING, /* asked for; a process may compute on it still */
-    RMD_HERE
+/* Is a core of the machine granted to the domain? */
+enum rmd_grant {
+    RMD_NOT_GRANTED, /* no process of the domain may have it */
+    RMD_REVOKING,    /* asked back; a process may still compute on it */
+    RMD_GRANTED
 };
 
-/* Read and written by who holds the loop's turn; of `bell` by bell.c too. */
+/* Only the holder of the loop's turn reads and writes it, but for `bell`, which bell.c uses. */
 struct rmd_domain {
     /* set by the caller of rmd_domain_open */
     struct inv_topology topology;
@@ -115,8 +115,8 @@ struct rmd_domain {
     struct rmd_units units;  /* what policies and placement give out */
     struct inv_table *table; /* NULL before the first join */
     int table_fd;
-    unsigned char presence[INV_MAX_CORES]; /* enum rmd_presence */
-    unsigned here, units_here;             /* cores that are, and units: all of one or none */
+    unsigned char grant[INV_MAX_CORES]; /* enum rmd_grant */
+    unsigned granted, units_granted;    /* granted cores, and units: a unit is granted as a whole */
     bool changed;    /* since the last rmd_domain_share */
     unsigned due;    /* units that will be, for those that are about to join */
     unsigned tokens; /* that the table has been given */
@@ -124,26 +124,26 @@ struct rmd_domain {
     struct rmd_bell bell;
     unsigned live;                           /* processes now */
     unsigned joined, expected;               /* since the domain was last empty */
-    uint64_t jobs, newest_job;               /* numbers given out; the last that somebody joined */
+    uint64_t jobs, newest_job;               /* numbers given out; that of the last to join */
     uint64_t newest_launch;                  /* of which those are that are still to come */
     struct rmd_process procs[INV_MAX_SLOTS]; /* by slot */
     uint64_t moves;           /* of cores from one process to another */
     int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
     struct rmd_reports dead;
-    bool keeps;              /* set by the caller: what the next rmd has to know is written down */
+    bool saves_state;        /* set by the caller: save the state for the next rmd (state.h) */
     struct rmd_state *state; /* state.h; NULL without, or without a table */
     int state_fd;
     unsigned stopped;     /* processes */
     uint64_t repaired_ns; /* said last that something was */
     int amiss;            /* tokens that the table had too many at the last check, */
     unsigned alike;       /* and at how many before it; check.c */
-    uid_t uid; /* whose it is; set by the caller of rmd_domain_open, for events */
+    uid_t uid; /* of the domain's user; set by the caller of rmd_domain_open, for events */
     struct rmd_left_order left_orders[RMD_LEFT_ORDERS];
     unsigned nleft_orders; /* so far */
-    unsigned char resting[INV_MAX_CORES]; /* cores that are here, but kept from all, see order.h */
+    unsigned char resting[INV_MAX_CORES]; /* granted cores that no process may use, see order.h */
     uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
     struct rmd_trace *starting, *trace, *ending; /* trace.h; NULL: none */
-    struct rmd_notices notices;
+    struct rmd_dedup messages;                   /* that processes of a launch print once */
     struct rmd_source closed_files; /* replaced.h; fd -1: none */
     bool closed_files_wait;         /* not listened to now */
     unsigned looked_at;             /* slots, so far */
@@ -157,12 +157,12 @@ int rmd_domain_open(struct rmd_domain *domain);
 void rmd_domain_close(struct rmd_domain *domain);
 
 /*
- * rmd_domain_admit - the core is the domain's from here on, nobody's at first.
- * rmd_domain_withdraw - ask for it back.  True when nobody computes on it any more.
- * rmd_domain_has_left - true when nobody computes any more on a core that was withdrawn.
- * rmd_domain_expel - nobody shall: the word says so, the caller keeps threads away.
- * rmd_domain_share - the processes get shares of what there is now, if that has changed.
- * All cores of a unit come and go before the next rmd_domain_share.
+ * rmd_domain_admit - grants the core to the domain, without an owner at first.
+ * rmd_domain_withdraw - revokes the core.  True: no process computes on it any more.
+ * rmd_domain_has_left - true: no process computes any more on a core that was withdrawn.
+ * rmd_domain_expel - revokes the core at once: its word says so, the caller keeps threads away.
+ * rmd_domain_share - divides the granted cores among the processes, if they have changed.
+ * The caller admits or withdraws all cores of a unit before the next rmd_domain_share.
  */
 void rmd_domain_admit(struct rmd_domain *domain, unsigned core);
 bool rmd_domain_withdraw(struct rmd_domain *domain, unsigned core);
@@ -174,36 +174,35 @@ void rmd_domain_share(struct rmd_domain *domain);
 void rmd_domain_reconfigured(struct rmd_domain *domain);
 
 /*
- * rmd_domain_adopt - go on with the table and the state (state.h) of a former rmd, in a domain
- * without a process.  Its members that are there are members again; those that died meanwhile are
- * buried.  The cores that were its user's are rmd_presence's word; those of others are not.
- * Returns the number of members, and the descriptors are the domain's when there is one; or -1,
- * errno EPROTO: of another version, or neither; ESTALE: of other cores than these.
+ * rmd_domain_take_over - takes over the core table and the state (state.h) of a former rmd.  The
+ * domain must have no process.  Its living members are members again; those that have died are
+ * removed.  domain->grant becomes that of the state.
+ * Returns the number of members; the domain owns both descriptors if it has a table then.  Or
+ * returns -1, errno EPROTO: another version, or no table and state; ESTALE: of other cores.
  */
-int rmd_domain_adopt(struct rmd_domain *domain, int table_fd, int state_fd);
+int rmd_domain_take_over(struct rmd_domain *domain, int table_fd, int state_fd);
 
 /*
- * rmd_adopt_cores - before that: a former rmd that was asked for the same cores knew of CPUs that are
- * offline now, or not of some that were then.  Its cores are *topology then, since its tables are of
- * them.  True when that has been changed.  The descriptor stays the caller's.
- *   sys_root  of sysfs, which says what is offline
+ * rmd_takeover_cores - before that: sets *topology to the cores of a former rmd that was started
+ * for the same cores, if the two differ only by CPUs that are offline now or were offline then.
+ * Its tables have these cores.  True: *topology has changed.  The caller closes state_fd.
+ *   sys_root  where sysfs is, which lists the online CPUs
  */
-bool rmd_adopt_cores(struct inv_topology *topology, int state_fd, const char *sys_root);
+bool rmd_takeover_cores(struct inv_topology *topology, int state_fd, const char *sys_root);
 
-/* Now and then: put right what processes have written where only rmd writes, and see who has been
- * stopped by a signal or goes on.  True when the domain is not, or is again, one of stopped
- * processes only. */
+/* Periodic: repairs rmd's part of the table, and finds processes that a signal has stopped or that
+ * have continued.  True: the domain has begun, or ceased, to consist of stopped processes only. */
 bool rmd_domain_check(struct rmd_domain *domain);
 
-/* Threads of its processes may have been moved to other CPUs. */
+/* Confinement may have moved threads of its processes to other CPUs. */
 void rmd_domain_confined(struct rmd_domain *domain);
 
-/* Nobody is left who could use them: what the dead forgot to return is free again, and `emptied` is
- * called. */
-void rmd_domain_tidy(struct rmd_domain *domain);
+/* The domain has no process left: frees all tokens and board lines that were not returned, and
+ * calls `emptied`. */
+void rmd_domain_reset(struct rmd_domain *domain);
 
-/* An empty domain does not need its table. */
-void rmd_domain_rest(struct rmd_domain *domain);
+/* Frees the table if the domain has no process. */
+void rmd_domain_drop_empty_table(struct rmd_domain *domain);
 
 /*
  * rmd_domain_join - a process becomes a member, and owns its share when this returns.
@@ -232,30 +231,30 @@ int rmd_domain_slot(struct rmd_domain *domain, pid_t pid);
 void rmd_domain_set_policy(struct rmd_domain *domain, const struct rmd_policy *policy);
 
 /*
- * rmd_domain_observe - a read-only descriptor of the table; the caller closes it.  Before
- * the first join it is of an empty table that is nobody's: whether cores or tokens are
- * counted is decided when the first process says how many will come.  -1 with errno.
+ * rmd_domain_observe - a read-only descriptor of the table; the caller closes it.  Before the first
+ * join it is of an empty table that no domain uses: the mode of the table depends on the number of
+ * processes.  -1 with errno.
  */
 int rmd_domain_observe(struct rmd_domain *domain);
 
-/* Keep what a member, the process with this pid, has brought of a process on another node: a
- * package of which nobody has checked more than that it is no longer than one.  0, or -1 when it
- * is none. */
-int rmd_domain_deposit(struct rmd_domain *domain, pid_t pid, const struct inv_package *package,
-                       size_t bytes);
+/* Adds the report of a process on another node, submitted by the member with this pid.  `bytes` is
+ * at most the size of *remote; nothing else is checked before.  0, or -1: malformed, or pid is no
+ * member. */
+int rmd_domain_submit_report(struct rmd_domain *domain, pid_t pid,
+                             const struct inv_remote_report *remote, size_t bytes);
 
 /*
- * One report for each process that has joined until now, the dead first.
- * rmd_domain_tell_reports - begin to tell them, for the caller to end with rmd_telling_end.
- *                           Returns how many there are.
- * rmd_domain_next_report - the next one, which is the caller's to free its record.  False: there
- *                          are no more; fewer than were said when there was no memory for them.
- * rmd_telling_next - that one has been told.
+ * One report for each process that has joined until now, dead processes first.
+ * rmd_domain_begin_reports - sets the cursor to the first one; the caller frees it with
+ *                            rmd_report_cursor_free.  Returns the number of reports.
+ * rmd_domain_next_report - the report at the cursor; the caller frees its record.  False: there are
+ *                          no more; there are fewer than announced if memory is short.
+ * rmd_report_cursor_advance - to the next one.
  */
-unsigned rmd_domain_tell_reports(struct rmd_domain *domain, struct rmd_telling *telling);
-bool rmd_domain_next_report(struct rmd_domain *domain, struct rmd_telling *telling,
+unsigned rmd_domain_begin_reports(struct rmd_domain *domain, struct rmd_report_cursor *cursor);
+bool rmd_domain_next_report(struct rmd_domain *domain, struct rmd_report_cursor *cursor,
                             struct rmd_report *report);
-void rmd_telling_next(struct rmd_telling *telling);
-void rmd_telling_end(struct rmd_telling *telling);
+void rmd_report_cursor_advance(struct rmd_report_cursor *cursor);
+void rmd_report_cursor_free(struct rmd_report_cursor *cursor);
 
 #endif

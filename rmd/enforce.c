@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * enforce.c - affinity, by force.  A thread inherits the affinity of the one that makes it, so
- * who has narrowed all that there are, and then finds no other, has narrowed all.  A process that
- * widens its own again is met at the next check only; a cpuset (cgroup.c) cannot be left.
+ * enforce.c - a thread inherits the affinity of the thread that creates it.  So all threads are
+ * confined when a pass over them finds none to change.  A process may widen its affinity again; the
+ * next check finds that.  No process can leave a cpuset (cgroup.c).
  */
 #define _GNU_SOURCE
 #include "enforce.h"
@@ -15,10 +15,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Who makes threads faster than this, or has so many, waits for the next check. */
+/* Passes over the threads of a process, and the time after which no further pass begins: other
+ * events wait meanwhile.  The next check finds the threads that are left. */
 enum { PASSES = 8, LONG_NS = 2000000 };
 
-/* 0 nothing to do, 1 moved, 2 moved and was outside. */
+/* Returns 0: nothing to do, 1: changed, 2: changed, and the thread could run outside `allowed`. */
 static int confine_thread(pid_t tid, const struct inv_cpus *allowed, const struct inv_cpus *before)
 {
     struct inv_cpus now, inside;
@@ -34,8 +35,8 @@ static int confine_thread(pid_t tid, const struct inv_cpus *allowed, const struc
     return inv_cpus_set(tid, &inside) ? 0 : outside ? 2 : 1;
 }
 
-unsigned rmd_confine(pid_t pid, int pidfd, const struct inv_cpus *allowed,
-                     const struct inv_cpus *before)
+unsigned rmd_affinity_confine(pid_t pid, int pidfd, const struct inv_cpus *allowed,
+                              const struct inv_cpus *before)
 {
     char path[40];
     unsigned outside = 0;
@@ -64,13 +65,13 @@ unsigned rmd_confine(pid_t pid, int pidfd, const struct inv_cpus *allowed,
     return outside;
 }
 
-void rmd_release(pid_t pid, int pidfd, const struct inv_cpus *all, const struct inv_cpus *given,
-                 const struct inv_cpus *cpuset)
+void rmd_affinity_release(pid_t pid, int pidfd, const struct inv_cpus *all,
+                          const struct inv_cpus *given, const struct inv_cpus *cpuset)
 {
     struct inv_cpus inside;
     inv_cpus_and(&inside, given, cpuset);
-    rmd_confine(pid, pidfd, all, given);
-    rmd_confine(pid, pidfd, all, &inside); /* as the kernel shows it */
+    rmd_affinity_confine(pid, pidfd, all, given);
+    rmd_affinity_confine(pid, pidfd, all, &inside); /* as the kernel shows it */
 }
 
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* enforce.h - keeping the threads of a process where its user's cores are, whatever they want. */
+/* enforce.h - the affinity of another process's threads: confinement to the cores of its user. */
 #ifndef RMD_ENFORCE_H
 #define RMD_ENFORCE_H
 
@@ -8,22 +8,22 @@
 #include <sys/types.h>
 
 /*
- * rmd_confine - no thread of the process may run outside `allowed`: what a thread may use is cut
- * down to that, to all of it when nothing would be left.  A thread that has exactly `before` (NULL:
- * none) gets `allowed`, which may be more.
- *   pidfd  of the process, so that no other one is meant
- * Returns how many threads were outside.  Threads that it makes meanwhile are seen too, but not of
- * one that has thousands: for more than one look at each of those nobody waits.
+ * rmd_affinity_confine - narrows the affinity of each thread of the process to `allowed`.  A thread
+ * with no CPU in `allowed` gets all of `allowed`.  So does a thread whose affinity is exactly
+ * `before` (NULL: none).
+ *   pidfd  of the process: makes sure that the pid is not another process's by now
+ * Returns the number of threads that could run outside `allowed`.  It also finds threads that are
+ * created meanwhile, unless the process has thousands: then it looks at each thread once.
  */
-unsigned rmd_confine(pid_t pid, int pidfd, const struct inv_cpus *allowed,
-                     const struct inv_cpus *before);
+unsigned rmd_affinity_confine(pid_t pid, int pidfd, const struct inv_cpus *allowed,
+                              const struct inv_cpus *before);
 
-/* Threads that have exactly what they were `given`, or what of that is in the `cpuset` that keeps
- * the process now, may use `all`, of which that leaves them its own. */
-void rmd_release(pid_t pid, int pidfd, const struct inv_cpus *all, const struct inv_cpus *given,
-                 const struct inv_cpus *cpuset);
+/* The process is in a cpuset with the CPUs `cpuset` now.  Threads whose affinity is exactly
+ * `given`, or the part of it in `cpuset`, get `all`: the kernel narrows that to the cpuset. */
+void rmd_affinity_release(pid_t pid, int pidfd, const struct inv_cpus *all,
+                          const struct inv_cpus *given, const struct inv_cpus *cpuset);
 
-/* Pin the thread to one CPU, if it is one of the process. */
+/* Pins thread `tid` to one CPU, if it is a thread of the process. */
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu);
 
 #endif

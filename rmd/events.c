@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* events.c - the ring, and an eventfd that tells the event loop of news, so that nobody who
- * follows them is served in the middle of a decision. */
+/* events.c - the ring, and an eventfd that wakes the event loop for new events.  So clients that
+ * follow them are not served in the middle of a decision. */
 #define _GNU_SOURCE
 #include "events.h"
 #include "loop.h"
@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* All of this is of who holds the loop's turn. */
+/* All of these belong to the holder of the loop's turn. */
 static struct inv_event ring[RMD_EVENTS];
 static uint64_t newest; /* number of the last one */
-static void (*tell)(void);
+static void (*on_news)(void);
 static struct rmd_source news = {.fd = -1};
 
 void rmd_event(struct inv_event event, const char *text)
@@ -24,9 +24,9 @@ void rmd_event(struct inv_event event, const char *text)
     event.number = ++newest;
     event.time_ns = inv_clock_ns(CLOCK_REALTIME);
     memset(event.text, 0, sizeof event.text);
-    /* it may come from a table that somebody scribbles over, and goes to terminals */
+    /* the text may come from a table, which processes write to, and goes to terminals */
     for (size_t i = 0; text && i < sizeof event.text - 1; i++) {
-        char c = *(const volatile char *)&text[i]; /* once: it may be another a moment later */
+        char c = *(const volatile char *)&text[i]; /* read once: it may change */
         if (!c)
             break;
         event.text[i] = c >= ' ' && c <= '~' ? c : '?';
@@ -36,7 +36,7 @@ void rmd_event(struct inv_event event, const char *text)
         eventfd_write(news.fd, 1);
 }
 
-static bool visible(const struct inv_event *e, uid_t uid, bool operator)
+static bool is_visible(const struct inv_event *e, uid_t uid, bool operator)
 {
     return operator || e->uid == uid || e->uid == INV_UNSAID;
 }
@@ -44,7 +44,7 @@ static bool visible(const struct inv_event *e, uid_t uid, bool operator)
 bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event *event)
 {
     uint64_t oldest = newest > RMD_EVENTS ? newest - RMD_EVENTS + 1 : 1;
-    if (*next == 0 || *next > newest + 1) /* a former rmd has counted further: ours are all news */
+    if (*next == 0 || *next > newest + 1) /* a former rmd's number: all events are new */
         *next = 1;
     if (*next < oldest) {
         uint64_t lost = oldest - *next;
@@ -59,7 +59,7 @@ bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event 
     }
     while (*next <= newest) {
         const struct inv_event *e = &ring[(*next)++ % RMD_EVENTS];
-        if (visible(e, uid, operator)) {
+        if (is_visible(e, uid, operator)) {
             *event = *e;
             return true;
         }
@@ -69,17 +69,17 @@ bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event 
 
 uint64_t rmd_events_count(void) { return newest; }
 
-static void rung(struct rmd_source *source, uint32_t events)
+static void handle_news(struct rmd_source *source, uint32_t events)
 {
     eventfd_t count;
     (void)events;
-    if (!eventfd_read(source->fd, &count) && tell)
-        tell();
+    if (!eventfd_read(source->fd, &count) && on_news)
+        on_news();
 }
 
-int rmd_events_watch(void (*told)(void))
+int rmd_events_watch(void (*callback)(void))
 {
-    tell = told;
-    news = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), rung};
+    on_news = callback;
+    news = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), handle_news};
     return news.fd < 0 ? -1 : rmd_watch(&news, EPOLLIN);
 }

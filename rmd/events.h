@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * events.h - what has happened of late, for `rmctl events`: a ring of so many; what is older has
- * gone, and who reads is told how many it has missed.  Only who holds the loop's turn (loop.h)
- * calls these.
+ * events.h - recent events for `rmctl events`: a ring of RMD_EVENTS.  A reader is told how many
+ * older ones it has missed.  The caller holds the loop's turn (loop.h).
  */
 #ifndef RMD_EVENTS_H
 #define RMD_EVENTS_H
@@ -13,17 +12,18 @@
 
 enum { RMD_EVENTS = 4096 };
 
-/* Remember one.  Number and time are filled in.  text may be NULL. */
+/* Adds an event; sets its number and time.  text may be NULL. */
 void rmd_event(struct inv_event event, const char *text);
 
-/* The first event from number *next on that this user may see (an operator: all), and *next is
- * behind it.  Where some have gone it is INV_EVENT_LOST.  False: there is none yet. */
+/* Returns the first event from number *next on that this user may see (an operator: any), and sets
+ * *next to the number after it.  Where older ones are missing it is INV_EVENT_LOST.  False: none
+ * yet. */
 bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event *event);
 
-/* Calls `news` from the event loop when there have been some.  0, or -1 with errno. */
+/* The event loop calls `news` after new events.  0, or -1 with errno. */
 int rmd_events_watch(void (*news)(void));
 
-/* How many there have been. */
+/* The number of events so far. */
 uint64_t rmd_events_count(void);
 
 #endif

@@ -8,15 +8,15 @@
 
 struct rmd_heap_item {
     double key;
-    unsigned who;
+    unsigned number;
     bool preferred;
 };
 
 /* Without a branch: no processor predicts which of two children has the larger key. */
 static inline bool rmd_heap_before(const struct rmd_heap_item *a, const struct rmd_heap_item *b)
 {
-    bool first = (a->preferred > b->preferred) |
-                 ((a->preferred == b->preferred) & (a->who < b->who));
+    bool first =
+        (a->preferred > b->preferred) | ((a->preferred == b->preferred) & (a->number < b->number));
     return (a->key > b->key) | ((a->key == b->key) & first);
 }
 

@@ -27,18 +27,18 @@ enum { ENDING_S = 2 };
 
 static pid_t self, launcher; /* written by rmd_launcher_watch, read by the handler of SIGCONT */
 
-static void end_soon(void)
+static void end_within_seconds(void)
 {
     signal(SIGALRM, SIG_DFL);
     alarm(ENDING_S);
 }
 
-static void continued(int number)
+static void handle_sigcont(int number)
 {
     int error = errno;
     (void)number;
     if (getpid() == self && getppid() != launcher) /* not in a child of rmd */
-        end_soon();
+        end_within_seconds();
     errno = error;
 }
 
@@ -54,11 +54,11 @@ void rmd_launcher_outlive_signals(void)
     }
 }
 
-static void gone(struct rmd_source *source, uint32_t events)
+static void handle_launcher_end(struct rmd_source *source, uint32_t events)
 {
     (void)source;
     (void)events;
-    end_soon();
+    end_within_seconds();
     rmd_stop(0);
 }
 
@@ -66,19 +66,19 @@ static void gone(struct rmd_source *source, uint32_t events)
  * names the launcher. */
 static int watch_death(void)
 {
-    const struct sigaction on_continue = {.sa_handler = continued, .sa_flags = SA_RESTART};
+    const struct sigaction on_continue = {.sa_handler = handle_sigcont, .sa_flags = SA_RESTART};
     self = getpid();
     launcher = getppid();
     if (sigaction(SIGCONT, &on_continue, NULL) || prctl(PR_SET_PDEATHSIG, SIGCONT))
         return -1;
     if (getppid() != launcher)
-        end_soon();
+        end_within_seconds();
     return 0;
 }
 
 int rmd_launcher_watch(int ready_fd, bool private, unsigned ncores)
 {
-    static struct rmd_source source = {.ready = gone};
+    static struct rmd_source source = {.ready = handle_launcher_end};
     char text[32];
     int n = snprintf(text, sizeof text, "ready %u\n", ncores);
     if (write(ready_fd, text, (size_t)n) != n)

@@ -19,8 +19,8 @@ struct part {
 
 /* The processes of one launch; or, of none, all that are not settled.  Jobs are those of the whole
  * snapshot, with the numbers of the part: a part of a job is one, too. */
-static void take_part(struct part *part, const struct rmd_snapshot *all, const uint64_t *launch,
-                      const uint64_t *of, const bool *settled)
+static void select_part(struct part *part, const struct rmd_snapshot *all, const uint64_t *launch,
+                        const uint64_t *of, const bool *settled)
 {
     unsigned renumbered[LIMIT_PROCS] = {0}; /* by job: its number here and one */
     part->count = 0;
@@ -36,10 +36,10 @@ static void take_part(struct part *part, const struct rmd_snapshot *all, const u
     }
 }
 
-/* Let the policy divide so many cores among these processes; returns what they have then.  The
- * room of the whole snapshot is enough for a part. */
-static unsigned decide(const struct rmd_policy *policy, const struct rmd_snapshot *all,
-                       struct part *part, unsigned ncores, unsigned *target)
+/* Lets the policy divide `ncores` among the processes of a part.  Returns the sum of their cores.
+ * The arena of the whole snapshot suffices for a part. */
+static unsigned decide_part(const struct rmd_policy *policy, const struct rmd_snapshot *all,
+                            struct part *part, unsigned ncores, unsigned *target)
 {
     struct rmd_snapshot s = *all;
     unsigned sum = 0;
@@ -66,8 +66,8 @@ static unsigned sum_of(const struct rmd_snapshot *s, const uint64_t *launch, uin
 }
 
 /* A process of a launch that has too much, -1 none. */
-static int excessive(const struct rmd_snapshot *s, const uint64_t *launch, unsigned most,
-                     const unsigned *target)
+static int find_excessive(const struct rmd_snapshot *s, const uint64_t *launch, unsigned most,
+                          const unsigned *target)
 {
     for (unsigned i = 0; i < s->nprocs; i++)
         if (sum_of(s, launch, launch[i], target) > most)
@@ -84,13 +84,13 @@ void rmd_limited(const struct rmd_policy *policy, const struct rmd_snapshot *s,
     policy->decide(s, target);
     if (!most || s->nprocs > LIMIT_PROCS)
         return;
-    for (int who; (who = excessive(s, launch, most, target)) >= 0;) {
-        take_part(&part, s, launch, &launch[who], NULL);
+    for (int i; (i = find_excessive(s, launch, most, target)) >= 0;) {
+        select_part(&part, s, launch, &launch[i], NULL);
         for (unsigned k = 0; k < part.count; k++)
             settled[part.index[k]] = true;
-        left -= decide(policy, s, &part, most, target);
-        take_part(&part, s, launch, NULL, settled);
+        left -= decide_part(policy, s, &part, most, target);
+        select_part(&part, s, launch, NULL, settled);
         if (part.count)
-            decide(policy, s, &part, left, target);
+            decide_part(policy, s, &part, left, target);
     }
 }

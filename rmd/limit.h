@@ -8,10 +8,11 @@
 #include <stdint.h>
 
 /*
- * rmd_limited - what the policy says, but no launch owns more than `most` cores together, 0: no
- * limit.  What a launch may not have goes to the others, and is nobody's where none may have it.
- *   launch  of each process of the snapshot: what belongs together here.  It has nothing to do with
- *           rmd_need.job, which says what policies take for a job: one launch may have many of them
+ * rmd_limited - lets the policy decide, but no launch gets more than `most` cores (0: no limit).
+ * Other launches get the cores that a launch may not have; cores that no launch may have stay
+ * without owner.
+ *   launch  of each process of the snapshot: its launch.  A launch may have several of the jobs of
+ *           rmd_need.job
  * More than 512 processes have no limit.
  */
 void rmd_limited(const struct rmd_policy *policy, const struct rmd_snapshot *snapshot,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * log.c - a line for each event.  Text of others (a program's name, a line of a file) may be in
- * it: what is not printable is replaced, so that no event can pretend to be two.
+ * log.c - a line for each event.  A line may contain foreign text (a program's name, a line of a
+ * file).  Characters that are not printable are replaced, so that one event cannot look like two.
  *
- * Whoever reads stderr may have stopped: a pipe is full, a terminal was told ^S.  Nobody waits for
- * that while rmd serves, the line is lost and counted.  O_NONBLOCK is of the open file, which is
- * the launcher's and others' too, so a pipe or a terminal is opened once more.  Where that may not
- * be (it is another user's) poll says whether there is room: enough for a line in a pipe that
- * nobody else fills at the same moment, and in a terminal that is not nearly full.
+ * The reader of stderr may have stopped: a pipe is full, or a terminal got ^S.  rmd does not wait
+ * for it while it serves: it drops the line, and counts it.  O_NONBLOCK belongs to the open file,
+ * which other processes share, so rmd opens a pipe or a terminal once more.  If it may not, since
+ * the file is another user's, poll tells whether there is space.  That suffices for a line in a
+ * pipe that no other process fills at the same moment, and in a terminal that is not nearly full.
  */
 #define _GNU_SOURCE
 #include "log.h"
@@ -71,42 +71,42 @@ void rmd_log_no_wait(void)
 }
 
 /* How much of it; none, or -1, if there is no room. */
-static ssize_t put_some(const char *text, size_t bytes)
+static ssize_t try_write(const char *text, size_t bytes)
 {
-    struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+    struct pollfd writable = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (own >= 0)
         return write(own, text, bytes);
     if (how == SOCKET)
         return send(STDERR_FILENO, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return how == WAITS || poll(&room, 1, 0) == 1 ? write(STDERR_FILENO, text, bytes) : -1;
+    return how == WAITS || poll(&writable, 1, 0) == 1 ? write(STDERR_FILENO, text, bytes) : -1;
 }
 
-static bool put(const char *text, size_t bytes)
+static bool write_line(const char *text, size_t bytes)
 {
-    if (atomic_load(&torn) && put_some("\n", 1) != 1)
+    if (atomic_load(&torn) && try_write("\n", 1) != 1)
         return false;
-    ssize_t n = put_some(text, bytes);
+    ssize_t n = try_write(text, bytes);
     atomic_store(&torn, n > 0 && (size_t)n < bytes);
     return n == (ssize_t)bytes;
 }
 
 /* The beginning of a line, and how long it is. */
-static size_t begin_line(char *text, size_t room, enum rmd_level level)
+static size_t begin_line(char *text, size_t size, enum rmd_level level)
 {
     static const char syslog_priority[RMD_LOG_LEVELS] = {'3', '4', '5', '6', '7'};
     struct timespec now;
     struct tm day;
     if (head == PRIORITY)
-        return (size_t)snprintf(text, room, "<%c>", syslog_priority[level]);
+        return (size_t)snprintf(text, size, "<%c>", syslog_priority[level]);
     if (head == NAME || clock_gettime(CLOCK_REALTIME, &now) || !gmtime_r(&now.tv_sec, &day))
-        return (size_t)snprintf(text, room, "rmd: ");
-    size_t n = strftime(text, room, "%Y-%m-%dT%H:%M:%S", &day);
-    return n + (size_t)snprintf(text + n, room - n, ".%03ldZ rmd: %s: ", now.tv_nsec / 1000000,
+        return (size_t)snprintf(text, size, "rmd: ");
+    size_t n = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &day);
+    return n + (size_t)snprintf(text + n, size - n, ".%03ldZ rmd: %s: ", now.tv_nsec / 1000000,
                                 rmd_level_names[level]);
 }
 
 /* Before the first line for which there is room again. */
-static bool put_lost(void)
+static bool write_lost_count(void)
 {
     char text[HEAD_BYTES + 80];
     unsigned n = atomic_exchange(&lost, 0);
@@ -115,7 +115,7 @@ static bool put_lost(void)
     size_t bytes = begin_line(text, HEAD_BYTES, RMD_WARNING);
     bytes += (size_t)snprintf(text + bytes, sizeof text - bytes,
                               "lines lost before this one, which could not be written: %u\n", n);
-    if (put(text, bytes))
+    if (write_line(text, bytes))
         return true;
     atomic_fetch_add(&lost, n);
     return false;
@@ -136,6 +136,6 @@ void rmd_log(enum rmd_level level, const char *format, ...)
         if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
             line[i] = '?';
     line[length++] = '\n';
-    if (!put_lost() || !put(line, length))
+    if (!write_lost_count() || !write_line(line, length))
         atomic_fetch_add(&lost, 1);
 }

@@ -20,13 +20,13 @@ extern const char *const rmd_level_names[RMD_LOG_LEVELS];
 void rmd_log_open(void);
 /* From now on lines have time and level, unless stderr is the journal's. */
 void rmd_log_dated(void);
-/* From now on nobody waits until a line can be written. */
+/* From now on a line that cannot be written at once is lost. */
 void rmd_log_no_wait(void);
 
 void rmd_log(enum rmd_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What went wrong, and what happens in the ordinary course. */
-#define rmd_say(...) rmd_log(RMD_ERROR, __VA_ARGS__)
-#define rmd_chat(...) rmd_log(RMD_DEBUG, __VA_ARGS__)
+/* Log an error; and a message for debugging. */
+#define rmd_error(...) rmd_log(RMD_ERROR, __VA_ARGS__)
+#define rmd_debug(...) rmd_log(RMD_DEBUG, __VA_ARGS__)
 
 #endif

@@ -75,7 +75,7 @@ int rmd_loop(void)
             source->ready(source, e.events);
             pthread_mutex_unlock(&turn);
         } else if (n < 0 && errno != EINTR) {
-            rmd_say("cannot wait for events: %s", strerror(errno));
+            rmd_error("cannot wait for events: %s", strerror(errno));
             rmd_stop(1);
         }
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * loop.h - rmd's event loop: descriptors and what to call when they are ready.  One event
- * at a time, so a handler may take away any source without another event of it pending.
+ * loop.h - rmd's event loop: descriptors, and functions to call when they are ready.  It handles
+ * one event at a time, so a handler may remove any source: no other event of it is pending.
  *
- * What handlers change is changed by who holds the loop's turn: the main thread while it handles an
- * event, else a thread that has been let in by rmd_loop_enter (bell.c).  While the loop does not run
- * nobody is let in, and the turn is the main thread's.
+ * Only the holder of the loop's turn may change what handlers change.  That is the main thread
+ * while it handles an event, else a thread between rmd_loop_enter and rmd_loop_leave (bell.c).
+ * While the loop does not run, the turn is the main thread's and rmd_loop_enter fails.
  */
 #ifndef RMD_LOOP_H
 #define RMD_LOOP_H
@@ -26,8 +26,9 @@ void rmd_unwatch(struct rmd_source *source);
 /* A timer of CLOCK_MONOTONIC: ring once at that time, at once if it is past; 0: not at all. */
 void rmd_ring_at(const struct rmd_source *timer, uint64_t at_ns);
 
-/* For another thread, which is to do what a handler may: false when one runs now, or the loop does not.
- * Else it holds the loop's turn until rmd_loop_leave.  It must not take away any source. */
+/* Lets another thread do what a handler may.  True: the thread holds the loop's turn until
+ * rmd_loop_leave; it must not remove any source.  False: a handler runs now, or the loop does
+ * not. */
 bool rmd_loop_enter(void);
 void rmd_loop_leave(void);
 

@@ -5,7 +5,7 @@
 #include "delivery.h"
 #include "log.h"
 #include "loop.h"
-#include "standing.h"
+#include "persisted_orders.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,21 +24,21 @@ static struct {
     bool on;
     struct rmd_delivery delivery;
     struct rmd_power power;
-    void (*keep)(int fd); /* for standing.h */
+    void (*store)(int fd); /* of rmd_persisted_save_power */
 } machine = {.timer = {.fd = -1}};
 
-static void sample(void)
+static void take_sample(void)
 {
     rmd_delivery_sample(&machine.delivery, machine.root, machine.os_cpu, machine.ncores);
 }
 
-static void timer_rang(struct rmd_source *source, uint32_t events)
+static void sample_timer_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
-    sample();
+    take_sample();
     machine.sampled();
 }
 
@@ -52,7 +52,7 @@ void rmd_machine_sample(bool on)
     memset(&machine.delivery, 0, sizeof machine.delivery);
     machine.on = on;
     if (on)
-        sample(); /* to count from */
+        take_sample(); /* to count from */
 }
 
 const double *rmd_machine_delivered(void)
@@ -70,27 +70,27 @@ int rmd_machine_watch(const struct inv_topology *topology, const char *root,
     machine.ncores = topology->ncores;
     machine.root = root;
     machine.sampled = sampled;
-    machine.timer.ready = timer_rang;
+    machine.timer.ready = sample_timer_expired;
     machine.timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     return machine.timer.fd < 0 ? -1 : rmd_watch(&machine.timer, EPOLLIN);
 }
 
-static void note_power(const struct rmd_power_knob *knob, unsigned count)
+static void save_power(const struct rmd_power_knob *knob, unsigned count)
 {
-    if (machine.keep)
-        rmd_standing_note_power(knob, count, machine.keep);
+    if (machine.store)
+        rmd_persisted_save_power(knob, count, machine.store);
 }
 
 /* Its end never came. */
 static bool undo_former_cap(const char *root)
 {
     const struct rmd_power_knob *knob;
-    unsigned count = rmd_standing_power(&knob);
+    unsigned count = rmd_persisted_power(&knob);
     if (!count)
         return true;
     if (rmd_power_put_back(root, knob, count)) {
         rmd_log(RMD_NOTICE, "the power cap of an rmd that was killed is undone");
-        note_power(NULL, 0);
+        save_power(NULL, 0);
         return true;
     }
     rmd_log(RMD_WARNING, "the power cap of an rmd that was killed cannot be undone: %s",
@@ -98,26 +98,27 @@ static bool undo_former_cap(const char *root)
     return false;
 }
 
-bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*keep)(int fd))
+bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*store)(int fd))
 {
-    machine.keep = keep;
+    machine.store = store;
     bool undone = undo_former_cap(root);
     if (cap.amount <= 0)
         return true;
-    if (undone && !rmd_power_limit(&machine.power, root, cap, note_power)) {
-        rmd_chat("power is capped by %s", machine.power.how);
+    if (undone && !rmd_power_limit(&machine.power, root, cap, save_power)) {
+        rmd_debug("power is capped by %s", machine.power.how);
         return true;
     }
     if (errno == ENOTSUP)
-        rmd_say("--power-cap: this machine has no powercap%s", cap.percent ? " nor cpufreq"
-                : "; where it has cpufreq, give a percentage");
+        rmd_error("--power-cap: this machine has no powercap%s",
+                  cap.percent ? " nor cpufreq" : "; where it has cpufreq, give a percentage");
     else if (errno == ECANCELED)
-        rmd_say("--power-cap: a limit would have no effect, since %s says 0: write 1 there, unless "
-                "the firmware has locked it",
-                machine.power.off.path);
+        rmd_error(
+            "--power-cap: a limit would have no effect, since %s says 0: write 1 there, unless "
+            "the firmware has locked it",
+            machine.power.off.path);
     else
-        rmd_say("--power-cap: cannot be set: %s%s", strerror(errno),
-                errno == EROFS ? ": for systemd's unit see rmd(8), Power cap" : "");
+        rmd_error("--power-cap: cannot be set: %s%s", strerror(errno),
+                  errno == EROFS ? ": for systemd's unit see rmd(8), Power cap" : "");
     return false;
 }
 

@@ -19,9 +19,10 @@ void rmd_machine_sample(bool on);
 /* Of a core by each core, 0 unknown; it stays where it is. */
 const double *rmd_machine_delivered(void);
 
-/* Undo the cap that a killed rmd has left (standing.h), and set this one, until rmd_machine_close.
- * `keep`, which may be NULL, is as for rmd_standing_save.  False, and has said why. */
-bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*keep)(int fd));
+/* Undoes the power cap of a killed rmd (persisted_orders.h) and sets this one until
+ * rmd_machine_close.  store: as for rmd_persisted_save, or NULL.  False: it has logged the
+ * reason. */
+bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*store)(int fd));
 void rmd_machine_close(void);
 
 #endif

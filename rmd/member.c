@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * member.c - who is in a domain: processes join, each in a slot of the table, are of a job, and
- * leave or die.  The shares of those that there are then are domain.c's.
+ * member.c - the members of a domain: processes join, each in a slot of the table and as a part of
+ * a job, and leave or die.  domain.c divides the cores among them.
  */
 #define _GNU_SOURCE
-#include "account.h"
 #include "core.h"
 #include "domain_inside.h"
 #include "log.h"
 #include "now.h"
 #include "procstat.h"
+#include "rate_limit.h"
 #include "replaced.h"
 #include "report.h"
 #include "scalability.h"
@@ -22,23 +22,23 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
+void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
 {
     struct rmd_process *p = &d->procs[slot];
     struct inv_slot *s = inv_slot_at(d->table, slot);
     unsigned freed = 0;
     rmd_domain_mend_head(d);
     atomic_store(&s->state, INV_SLOT_DEAD);
-    rmd_domain_tell(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
+    rmd_domain_add_event(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
     *(left ? &d->leaves : &d->deaths) += 1;
-    atomic_fetch_sub(&d->table->free_tokens, p->loan); /* all of its tokens come back now */
+    atomic_fetch_sub(&d->table->free_tokens, p->loan); /* inv_slot_reap returns all of its tokens */
     d->stopped -= p->stopped;
-    inv_bury(d->table, slot, &freed); /* first of all: others wait for these cores */
+    inv_slot_reap(d->table, slot, &freed); /* at once: other processes wait for these cores */
     rmd_domain_settle(d);
     struct rmd_report report = rmd_report_of(d, slot, p->settled_ns);
     report.report.left = left;
-    rmd_chat("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
-             freed);
+    rmd_debug("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
+              freed);
     rmd_reports_add(&d->dead, &report);
     rmd_trace_gone(d, slot, left);
     rmd_record_clear(d, slot);
@@ -55,14 +55,14 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
     atomic_store(&s->state, INV_SLOT_FREE);
 }
 
-void rmd_domain_tidy(struct rmd_domain *d)
+void rmd_domain_reset(struct rmd_domain *d)
 {
     d->joined = d->expected = 0;
     rmd_replaced_forget(d);
     if (d->table->mode == INV_MODE_PINNED)
         rmd_rest_unowned(d);
-    d->tokens = d->here;
-    atomic_store(&d->table->free_tokens, (int32_t)d->here);
+    d->tokens = d->granted;
+    atomic_store(&d->table->free_tokens, (int32_t)d->granted);
     for (unsigned i = 0; i < INV_ARRIVAL_LINES / 64; i++)
         atomic_store(&d->table->arrival_lines_used[i], 0);
     rmd_state_save(d);
@@ -70,11 +70,11 @@ void rmd_domain_tidy(struct rmd_domain *d)
         d->emptied(d);
 }
 
-static void gone(struct rmd_domain *d, unsigned slot, bool left)
+static void remove_and_divide(struct rmd_domain *d, unsigned slot, bool left)
 {
-    rmd_domain_bury(d, slot, left);
+    rmd_domain_remove_member(d, slot, left);
     if (!d->live) {
-        rmd_domain_tidy(d);
+        rmd_domain_reset(d);
         return;
     }
     rmd_domain_redistribute(d, true);
@@ -87,9 +87,9 @@ static void process_died(struct rmd_source *source, uint32_t events)
     (void)events;
     struct rmd_process *p = (void *)((char *)source - offsetof(struct rmd_process, pidfd));
     uid_t uid = p->domain->uid;
-    uint64_t begun = rmd_account_clock();
-    gone(p->domain, (unsigned)(p - p->domain->procs), false);
-    rmd_account_charge(uid, rmd_account_clock() - begun);
+    uint64_t begun = rmd_rate_limit_clock();
+    remove_and_divide(p->domain, (unsigned)(p - p->domain->procs), false);
+    rmd_rate_limit_charge(uid, rmd_rate_limit_clock() - begun);
 }
 
 int rmd_domain_watch(struct rmd_domain *d, unsigned slot, int pidfd)
@@ -120,11 +120,11 @@ void rmd_domain_leave(struct rmd_domain *d, pid_t pid)
 {
     int slot = rmd_domain_slot(d, pid);
     if (slot >= 0)
-        gone(d, (unsigned)slot, true);
+        remove_and_divide(d, (unsigned)slot, true);
 }
 
 /* A fresh slot; everything that the dead one of before left in it is gone. */
-static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
+static void init_slot(struct inv_slot *s, const struct rmd_process *p,
                       const struct inv_request *request)
 {
     s->pid = p->pid;
@@ -153,11 +153,11 @@ static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
         atomic_store(&s->parked_workers[a].tid, 0);
         atomic_store(&s->parked_workers[a].core, INV_NO_CORE);
     }
-    /* release: partner is everyone who reads LIVE before the rest of the slot */
+    /* release: partner is each reader that reads LIVE before the other fields of the slot */
     atomic_store_explicit(&s->state, INV_SLOT_LIVE, memory_order_release);
 }
 
-static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
+static int add_process(struct rmd_domain *d, pid_t pid, int pidfd)
 {
     unsigned slot = 0;
     while (slot < INV_MAX_SLOTS && d->procs[slot].used)
@@ -192,15 +192,15 @@ static bool has_rank(const struct rmd_domain *d, uint64_t job, int rank)
 
 /* Is there room in the other one's MPI job?  Its processes have one launcher, the same size, and
  * different ranks. */
-static bool may_be_of(const struct rmd_domain *d, const struct rmd_process *p,
-                      const struct rmd_process *other)
+static bool may_belong_to(const struct rmd_domain *d, const struct rmd_process *p,
+                          const struct rmd_process *other)
 {
     return other->size == p->size && other->mark == p->mark &&
            !has_rank(d, other->job, p->rank);
 }
 
 /* What is none of MPI's is a job of its own. */
-static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
+static void assign_job(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
 {
     struct rmd_process *p = &d->procs[slot];
     p->job = 0;
@@ -208,7 +208,7 @@ static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_reque
     p->size = request->size;
     p->mark = request->launch;
     for (unsigned s = 0; s < INV_MAX_SLOTS && p->size > 1 && !p->job; s++)
-        if (d->procs[s].used && s != slot && may_be_of(d, p, &d->procs[s]))
+        if (d->procs[s].used && s != slot && may_belong_to(d, p, &d->procs[s]))
             p->job = d->procs[s].job;
     if (!p->job)
         p->job = ++d->jobs;
@@ -216,7 +216,7 @@ static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_reque
 }
 
 /* How many processes will come, as far as this one or the launcher knows. */
-static unsigned expected_by(const struct rmd_domain *d, const struct inv_request *request)
+static unsigned expected_processes(const struct rmd_domain *d, const struct inv_request *request)
 {
     unsigned n = request->local_size > 0 ? (unsigned)request->local_size : 1;
     if (n < d->procs_hint)
@@ -242,17 +242,17 @@ static void note_launch(struct rmd_domain *d, struct rmd_process *p)
 
 int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
 {
-    unsigned expected = expected_by(d, request);
-    char program[INV_NAME_BYTES]; /* who is in the slot may overwrite that one, its end too */
+    unsigned expected = expected_processes(d, request);
+    char program[INV_NAME_BYTES]; /* a copy: the process can overwrite the name in its slot */
     rmd_copy_name(program, request->program);
     int old = rmd_domain_slot(d, pid); /* it has called exec: another program, the same process */
     if (old >= 0) {
-        rmd_domain_bury(d, (unsigned)old, true);
+        rmd_domain_remove_member(d, (unsigned)old, true);
         d->joined--;
         if (!d->live)
-            rmd_domain_tidy(d);
+            rmd_domain_reset(d);
     }
-    int slot = rmd_domain_fit_table(d, expected) ? -1 : admit(d, pid, pidfd);
+    int slot = rmd_domain_fit_table(d, expected) ? -1 : add_process(d, pid, pidfd);
     if (slot < 0) {
         int saved = errno;
         close(pidfd);
@@ -263,16 +263,16 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     d->joined += !rmd_replaced_is_back(d, (unsigned)slot);
     if (d->expected < expected)
         d->expected = expected;
-    fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
+    init_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
     note_local_rank(&d->procs[slot], request);
-    find_job(d, (unsigned)slot, request);
+    assign_job(d, (unsigned)slot, request);
     rmd_trace_joined(d, (unsigned)slot);
     note_launch(d, &d->procs[slot]);
     d->joins++;
-    rmd_domain_tell(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
+    rmd_domain_add_event(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
     rmd_domain_redistribute(d, true);
     rmd_state_save(d);
-    rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid, program,
-             request->rank, slot, d->procs[slot].owned);
+    rmd_debug("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid, program,
+              request->rank, slot, d->procs[slot].owned);
     return slot;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* metrics_address.c - only the machine's own addresses: who needs them elsewhere puts a proxy before
- * them, which knows whom it lets in. */
+/* metrics_address.c - only local addresses are allowed.  For other machines there must be a proxy,
+ * which can authenticate its clients. */
 #define _GNU_SOURCE
 #include "metrics_address.h"
 #include "socket.h"

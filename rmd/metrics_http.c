@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * metrics_http.c - as much of HTTP as a collector of metrics needs: the head of one request, one
- * answer, and the connection is closed.  Nobody is waited for: what a client has not sent or taken
- * within five seconds is not waited for any longer, of CLIENTS_MAX clients the oldest makes room,
- * and the text is made at most every tenth of a second however often it is asked for.  Who asks is
- * not known: all together have one account, as a user has of the main socket (account.h), and while
- * that is in debt nobody is let in; who is in already has not much left to ask.
+ * answer, and the connection is closed.  rmd closes a connection after five seconds, and the oldest
+ * of more than CLIENTS_MAX.  It makes the text at most every tenth of a second.  The clients are
+ * unknown, so one rate limit, that of a user of the main socket (rate_limit.h), holds for all
+ * together.  Above it no connection is accepted; connected clients have one request each.
  */
 #define _GNU_SOURCE
-#include "account.h"
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
 #include "metrics_address.h"
 #include "now.h"
 #include "peer.h"
+#include "rate_limit.h"
 #include "socket_path.h"
 
 #include <errno.h>
@@ -27,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLIENTS_MAX = 16, HEAD_MAX = 4096, PATIENCE_S = 5, FRESH_NS = 100000000 };
-enum { FULL_NS = 100000000 }; /* how long nobody is let in where there is no room for one */
+enum { CLIENTS_MAX = 16, HEAD_MAX = 4096, TIMEOUT_S = 5, FRESH_NS = 100000000 };
+enum { FULL_NS = 100000000 }; /* back-off of the listener when there is no room for a client */
 
 struct client {
     struct rmd_source source;
@@ -40,18 +39,18 @@ struct client {
     size_t bytes, sent;
 };
 
-static struct rmd_source listener = {.fd = -1}, patience = {.fd = -1};
+static struct rmd_source listener = {.fd = -1}, timeout_timer = {.fd = -1};
 static struct client *clients; /* newest first */
 static unsigned nclients;
-static uint64_t rests_until_ns; /* the listener; 0: it listens */
-static uint64_t due_ns;         /* when all that was taken will have been waited for */
+static uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
+static uint64_t due_ns;           /* of the leaky bucket of all clients together */
 static bool local; /* a socket of this machine: descriptors may be sent to it */
 static char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
 static char *page; /* what was made last */
 static size_t page_bytes;
 static uint64_t page_ns;
 
-static void hang_up(int fd)
+static void close_socket(int fd)
 {
     if (local)
         rmd_peer_close(fd);
@@ -59,7 +58,7 @@ static void hang_up(int fd)
         close(fd);
 }
 
-static void drop(struct client *c)
+static void drop_client(struct client *c)
 {
     struct client **link = &clients;
     while (*link != c)
@@ -67,12 +66,12 @@ static void drop(struct client *c)
     *link = c->next;
     nclients--;
     rmd_unwatch(&c->source);
-    hang_up(c->source.fd);
+    close_socket(c->source.fd);
     free(c->answer);
     free(c);
 }
 
-static struct client *oldest(void)
+static struct client *oldest_client(void)
 {
     struct client *c = clients;
     while (c && c->next)
@@ -80,31 +79,31 @@ static struct client *oldest(void)
     return c;
 }
 
-static void set_patience(void)
+static void set_timeout_timer(void)
 {
-    const struct client *c = oldest();
+    const struct client *c = oldest_client();
     uint64_t at = c ? c->until_ns : 0;
-    if (rests_until_ns && (!at || rests_until_ns < at))
-        at = rests_until_ns;
-    rmd_ring_at(&patience, at);
+    if (backoff_until_ns && (!at || backoff_until_ns < at))
+        at = backoff_until_ns;
+    rmd_ring_at(&timeout_timer, at);
 }
 
-static void patience_ends(struct rmd_source *source, uint32_t events)
+static void timeout_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
-    for (struct client *c; (c = oldest()) != NULL && c->until_ns <= inv_now_ns();)
-        drop(c);
-    if (rests_until_ns && rests_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
-        rests_until_ns = 0;
-    set_patience();
+    for (struct client *c; (c = oldest_client()) != NULL && c->until_ns <= inv_now_ns();)
+        drop_client(c);
+    if (backoff_until_ns && backoff_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
+        backoff_until_ns = 0;
+    set_timeout_timer();
 }
 
 /* --- the answer */
 
-static const char *fresh_page(void)
+static const char *get_page(void)
 {
     if (page && inv_now_ns() - page_ns < FRESH_NS)
         return page;
@@ -114,7 +113,7 @@ static const char *fresh_page(void)
     return page;
 }
 
-static void put_answer(struct client *c, const char *status, const char *more, const char *body,
+static void set_answer(struct client *c, const char *status, const char *more, const char *body,
                        size_t bytes, bool with_body)
 {
     char head[512];
@@ -131,42 +130,42 @@ static void put_answer(struct client *c, const char *status, const char *more, c
     c->bytes = (size_t)n + sent_bytes;
 }
 
-static void put_error(struct client *c, const char *status, const char *more)
+static void set_error_answer(struct client *c, const char *status, const char *more)
 {
     char body[128];
     int n = snprintf(body, sizeof body, "%s: GET /metrics is what there is\n", status);
-    put_answer(c, status, more, body, (size_t)n, true);
+    set_answer(c, status, more, body, (size_t)n, true);
 }
 
-static bool begins(const char *text, const char *with)
+static bool starts_with(const char *text, const char *with)
 {
     return !strncmp(text, with, strlen(with));
 }
 
 /* "GET /metrics HTTP/1.1", or with ?NAME=VALUE..., which says nothing to us. */
-static void put_answer_to(struct client *c)
+static void answer_request(struct client *c)
 {
-    bool get = begins(c->head, "GET "), only_head = begins(c->head, "HEAD ");
+    bool get = starts_with(c->head, "GET "), only_head = starts_with(c->head, "HEAD ");
     const char *target = strchr(c->head, ' '), *end = target ? strchr(target + 1, ' ') : NULL;
     size_t line = strcspn(c->head, "\r\n");
-    if (!end || end > c->head + line || !begins(end, " HTTP/1.")) {
-        put_error(c, "400 Bad Request", "");
+    if (!end || end > c->head + line || !starts_with(end, " HTTP/1.")) {
+        set_error_answer(c, "400 Bad Request", "");
         return;
     }
     if (!get && !only_head) {
-        put_error(c, "405 Method Not Allowed", "Allow: GET, HEAD\r\n");
+        set_error_answer(c, "405 Method Not Allowed", "Allow: GET, HEAD\r\n");
         return;
     }
     size_t length = strcspn(target + 1, " ?");
     if (length != strlen("/metrics") || strncmp(target + 1, "/metrics", length) != 0) {
-        put_error(c, "404 Not Found", "");
+        set_error_answer(c, "404 Not Found", "");
         return;
     }
-    const char *text = fresh_page();
+    const char *text = get_page();
     if (text)
-        put_answer(c, "200 OK", "", text, page_bytes, get);
+        set_answer(c, "200 OK", "", text, page_bytes, get);
     else
-        put_error(c, "503 Service Unavailable", "");
+        set_error_answer(c, "503 Service Unavailable", "");
 }
 
 /* --- connections */
@@ -192,9 +191,9 @@ static bool send_answer(struct client *c)
 }
 
 /* True when the whole head is there, or will never be. */
-static bool take_head(struct client *c, bool *gone)
+static bool receive_head(struct client *c, bool *gone)
 {
-    bool carries; /* descriptors, which nobody wants */
+    bool carries; /* descriptors: then the client is dropped */
     ssize_t n = rmd_peer_receive(c->source.fd, c->head + c->got, HEAD_MAX - c->got, 0, &carries);
     *gone = carries || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
     if (n <= 0 || carries)
@@ -205,73 +204,73 @@ static bool take_head(struct client *c, bool *gone)
            strstr(c->head, "\n\n");
 }
 
-static void rest_until(uint64_t at_ns)
+static void back_off_until(uint64_t at_ns)
 {
     rmd_unwatch(&listener);
-    if (rests_until_ns < at_ns)
-        rests_until_ns = at_ns;
-    set_patience();
+    if (backoff_until_ns < at_ns)
+        backoff_until_ns = at_ns;
+    set_timeout_timer();
 }
 
-/* For an event that began when this thread had taken so much. */
-static void charge(uint64_t begun)
+/* begun: rmd_rate_limit_clock at the beginning of the event. */
+static void charge_clients(uint64_t begun)
 {
-    due_ns = rmd_account_add(due_ns, rmd_account_clock() - begun);
+    due_ns = rmd_rate_limit_add_event(due_ns, rmd_rate_limit_clock() - begun);
     if (due_ns > inv_now_ns())
-        rest_until(due_ns);
+        back_off_until(due_ns);
 }
 
-static void hear(struct client *c, uint32_t events)
+static void handle_events(struct client *c, uint32_t events)
 {
     bool gone = events & EPOLLERR;
-    if (!c->answer && !gone && take_head(c, &gone)) {
+    if (!c->answer && !gone && receive_head(c, &gone)) {
         if (c->got == HEAD_MAX || strlen(c->head) < c->got)
-            put_error(c, "400 Bad Request", "");
+            set_error_answer(c, "400 Bad Request", "");
         else
-            put_answer_to(c);
+            answer_request(c);
         gone = !c->answer;
     }
     if (gone || (c->answer && send_answer(c))) {
-        drop(c);
-        set_patience();
+        drop_client(c);
+        set_timeout_timer();
     }
 }
 
-static void client_ready(struct rmd_source *source, uint32_t events)
+static void handle_client(struct rmd_source *source, uint32_t events)
 {
-    uint64_t begun = rmd_account_clock();
-    hear((struct client *)source, events);
-    charge(begun);
+    uint64_t begun = rmd_rate_limit_clock();
+    handle_events((struct client *)source, events);
+    charge_clients(begun);
 }
 
-static void let_in(int fd)
+static void add_client(int fd)
 {
     struct client *c = calloc(1, sizeof *c);
     if (c)
-        c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
+        c->source = (struct rmd_source){.fd = fd, .ready = handle_client};
     if (!c || rmd_watch(&c->source, EPOLLIN)) {
-        hang_up(fd);
+        close_socket(fd);
         free(c);
         return;
     }
-    c->until_ns = inv_now_ns() + PATIENCE_S * UINT64_C(1000000000);
+    c->until_ns = inv_now_ns() + TIMEOUT_S * UINT64_C(1000000000);
     c->next = clients;
     clients = c;
     if (++nclients > CLIENTS_MAX)
-        drop(oldest());
-    set_patience();
+        drop_client(oldest_client());
+    set_timeout_timer();
 }
 
-static void client_connects(struct rmd_source *source, uint32_t events)
+static void accept_client(struct rmd_source *source, uint32_t events)
 {
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     (void)events;
     int fd = rmd_peer_accept(source->fd);
     if (fd >= 0)
-        let_in(fd);
+        add_client(fd);
     else if (rmd_peer_full())
-        rest_until(inv_now_ns() + FULL_NS);
-    charge(begun);
+        back_off_until(inv_now_ns() + FULL_NS);
+    charge_clients(begun);
 }
 
 /* --- the listener */
@@ -284,17 +283,17 @@ int rmd_metrics_serve(const char *where)
     rmd_peer_begin();
     local = a.any.sa_family == AF_UNIX;
     listener = (struct rmd_source){
-        socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), client_connects};
-    patience = (struct rmd_source){
-        timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), patience_ends};
+        socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), accept_client};
+    timeout_timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                                        timeout_expired};
     if (listener.fd >= 0 && a.any.sa_family != AF_UNIX)
         setsockopt(listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    bool good = size && listener.fd >= 0 && patience.fd >= 0 &&
+    bool good = size && listener.fd >= 0 && timeout_timer.fd >= 0 &&
                 !rmd_path_listen(listener.fd, &a.any, size, CLIENTS_MAX) &&
-                !rmd_watch(&listener, EPOLLIN) && !rmd_watch(&patience, EPOLLIN);
+                !rmd_watch(&listener, EPOLLIN) && !rmd_watch(&timeout_timer, EPOLLIN);
     if (!good) {
-        rmd_say("cannot serve metrics at %s: %s%s", where, rmd_path_error(errno),
-                errno == EAFNOSUPPORT ? ": for rmd.service see metrics.conf in rmd(8)" : "");
+        rmd_error("cannot serve metrics at %s: %s%s", where, rmd_path_error(errno),
+                  errno == EAFNOSUPPORT ? ": for rmd.service see metrics.conf in rmd(8)" : "");
         return -1;
     }
     if (*where == '/')
@@ -305,7 +304,7 @@ int rmd_metrics_serve(const char *where)
 void rmd_metrics_close(void)
 {
     while (clients)
-        drop(clients);
+        drop_client(clients);
     if (*path)
         rmd_path_remove(path);
     if (listener.fd >= 0)

@@ -6,11 +6,12 @@
 #include "topology.h"
 
 /*
- * rmd_online - look at ROOT/sys/devices/system/cpu/online.
- *   topology  emulated cores have the CPU numbers of the cores, and only below another root than /
- *   away      by core: true when its CPU is offline.  Of nobody, when the file cannot be read or no
+ * rmd_online - reads ROOT/sys/devices/system/cpu/online.
+ *   topology  emulated cores have their core numbers as CPU numbers, and only below another root
+ *             than /
+ *   away      by core: true: its CPU is offline.  All false if the file cannot be read, or if no
  *             core would be left
- * Returns how many are.
+ * Returns the number of cores that are away.
  */
 unsigned rmd_online(const char *root, const struct inv_topology *topology,
                     bool away[INV_MAX_CORES]);

@@ -19,13 +19,13 @@ void rmd_order_apply(const struct rmd_order *o, struct rmd_need *need)
         need->min_cores = need->max_cores;
 }
 
-static bool is_said(const struct rmd_order *o) { return o->least || o->most || o->pinned; }
+static bool has_order(const struct rmd_order *o) { return o->least || o->most || o->pinned; }
 
 bool rmd_orders_any(const struct rmd_domain *d)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         const struct rmd_process *p = &d->procs[s];
-        if (p->used && is_said(&p->order))
+        if (p->used && has_order(&p->order))
             return true;
     }
     return false;
@@ -33,7 +33,7 @@ bool rmd_orders_any(const struct rmd_domain *d)
 
 int rmd_pinned_to(const struct rmd_domain *d, unsigned core)
 {
-    if (d->presence[core] != RMD_HERE)
+    if (d->grant[core] != RMD_GRANTED)
         return -1;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         const struct rmd_process *p = &d->procs[s];
@@ -49,7 +49,7 @@ bool rmd_is_pinned(const struct rmd_domain *d, unsigned slot)
     if (!o->pinned)
         return false;
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->presence[c] == RMD_HERE && inv_set_has(o->cores, c))
+        if (d->grant[c] == RMD_GRANTED && inv_set_has(o->cores, c))
             return true;
     return false;
 }
@@ -60,7 +60,7 @@ unsigned rmd_pinned_units(const struct rmd_domain *d)
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used && d->procs[s].order.pinned)
             for (unsigned c = 0; c < d->topology.ncores; c++)
-                n += d->presence[c] == RMD_HERE && rmd_units_first(&d->units, c) &&
+                n += d->grant[c] == RMD_GRANTED && rmd_units_first(&d->units, c) &&
                      inv_set_has(d->procs[s].order.cores, c);
     return n;
 }
@@ -70,7 +70,7 @@ bool rmd_pins_hold(const struct rmd_domain *d)
     unsigned others = 0;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         others += d->procs[s].used && !rmd_is_pinned(d, s);
-    return rmd_pinned_units(d) + others <= d->units_here;
+    return rmd_pinned_units(d) + others <= d->units_granted;
 }
 
 void rmd_wake_core(struct rmd_domain *d, unsigned core)
@@ -78,7 +78,7 @@ void rmd_wake_core(struct rmd_domain *d, unsigned core)
     if (!d->resting[core])
         return;
     d->resting[core] = false;
-    if (d->presence[core] == RMD_HERE)
+    if (d->grant[core] == RMD_GRANTED)
         inv_core_admit(d->table, core);
 }
 
@@ -86,7 +86,7 @@ void rmd_rest_unowned(struct rmd_domain *d)
 {
     bool any = rmd_orders_any(d);
     for (unsigned c = 0; c < d->topology.ncores; c++) {
-        if (d->presence[c] != RMD_HERE || d->owner[c] >= 0)
+        if (d->grant[c] != RMD_GRANTED || d->owner[c] >= 0)
             continue;
         if (any && !d->resting[c]) {
             d->resting[c] = true;
@@ -101,7 +101,7 @@ void rmd_rest_unowned(struct rmd_domain *d)
 bool rmd_order_settled(struct rmd_domain *d, unsigned slot)
 {
     for (unsigned c = 0; c < d->topology.ncores; c++) {
-        if (d->presence[c] != RMD_HERE)
+        if (d->grant[c] != RMD_GRANTED)
             continue;
         /* relaxed: looked at again and again */
         inv_word w = atomic_load_explicit(&inv_core_at(d->table, c)->word, memory_order_relaxed);
@@ -126,7 +126,7 @@ static int cpu_of(const struct rmd_domain *d, unsigned slot)
 void rmd_order_force(struct rmd_domain *d)
 {
     for (unsigned c = 0; c < d->topology.ncores; c++) {
-        if (!d->resting[c] || d->presence[c] != RMD_HERE)
+        if (!d->resting[c] || d->grant[c] != RMD_GRANTED)
             continue;
         struct inv_core *core = inv_core_at(d->table, c);
         unsigned name = inv_word_holder(atomic_load_explicit(&core->word, memory_order_relaxed));
@@ -147,14 +147,14 @@ void rmd_order_force(struct rmd_domain *d)
 
 void rmd_order_keep(struct rmd_domain *d, const struct rmd_process *p)
 {
-    if (!is_said(&p->order))
+    if (!has_order(&p->order))
         return;
     d->left_orders[d->nleft_orders++ % RMD_LEFT_ORDERS] =
         (struct rmd_left_order){p->pid, p->start_ticks, p->order};
 }
 
 /* A core that another one has been pinned to meanwhile is that one's. */
-static void give_up_pins(const struct rmd_domain *d, struct rmd_order *order)
+static void remove_taken_pins(const struct rmd_domain *d, struct rmd_order *order)
 {
     bool any = false;
     for (unsigned c = 0; order->pinned && c < d->topology.ncores; c++) {
@@ -176,7 +176,7 @@ void rmd_order_recall(struct rmd_domain *d, struct rmd_process *p)
             continue;
         struct rmd_order order = was->order;
         *was = (struct rmd_left_order){0};
-        give_up_pins(d, &order); /* it has none yet itself */
+        remove_taken_pins(d, &order); /* it has none yet itself */
         p->order = order;
     }
 }

@@ -15,30 +15,24 @@ enum { MOST_CORES = 1024 };
 static const double EVEN = 1.1; /* times the mean: the most that a core may have */
 static const double ALIKE = 1e-9;
 
-static bool known(double load)
-{
-    return load > 0 && isfinite(load);
-}
+static bool is_known(double load) { return load > 0 && isfinite(load); }
 
-static bool valid(int core, unsigned cores)
-{
-    return core >= 0 && (unsigned)core < cores;
-}
+static bool is_valid(int core, unsigned cores) { return core >= 0 && (unsigned)core < cores; }
 
 static double sum_of(const double *load, unsigned n)
 {
     double sum = 0;
     for (unsigned i = 0; i < n; i++)
-        sum += known(load[i]) ? load[i] : NAN;
+        sum += is_known(load[i]) ? load[i] : NAN;
     return sum;
 }
 
 /* The largest load of a core; infinite where a process is nowhere. */
-static double largest(const double *load, unsigned n, unsigned cores, const int *core)
+static double largest_load(const double *load, unsigned n, unsigned cores, const int *core)
 {
     double on[MOST_CORES] = {0}, most = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (!valid(core[i], cores))
+        if (!is_valid(core[i], cores))
             return INFINITY;
         on[core[i]] += load[i];
         most = fmax(most, on[core[i]]);
@@ -57,24 +51,24 @@ static void sort_by_load(const double *load, unsigned n, unsigned *order)
     }
 }
 
-static unsigned least_loaded(const double *on, unsigned cores, int prefers)
+static unsigned least_loaded_core(const double *on, unsigned cores, int prefers)
 {
     unsigned best = 0;
     for (unsigned c = 1; c < cores; c++)
         if (on[c] < on[best])
             best = c;
-    bool stays = valid(prefers, cores) && on[prefers] <= on[best] * (1 + ALIKE);
+    bool stays = is_valid(prefers, cores) && on[prefers] <= on[best] * (1 + ALIKE);
     return stays ? (unsigned)prefers : best;
 }
 
-static void longest_first(const double *load, unsigned n, unsigned cores, int *core,
-                          unsigned *order)
+static void assign_longest_first(const double *load, unsigned n, unsigned cores, int *core,
+                                 unsigned *order)
 {
     double on[MOST_CORES] = {0};
     sort_by_load(load, n, order);
     for (unsigned i = 0; i < n; i++) {
         unsigned process = order[i];
-        core[process] = (int)least_loaded(on, cores, core[process]);
+        core[process] = (int)least_loaded_core(on, cores, core[process]);
         on[core[process]] += load[process];
     }
 }
@@ -83,11 +77,11 @@ void rmd_partition(const double *load, unsigned n, unsigned cores, int *core, un
 {
     cores = cores < MOST_CORES ? cores : MOST_CORES;
     double most = EVEN * sum_of(load, n) / cores; /* not a number: a load is unknown */
-    if (most > 0 && largest(load, n, cores, core) <= most)
+    if (most > 0 && largest_load(load, n, cores, core) <= most)
         return;
     if (most > 0)
-        longest_first(load, n, cores, core, order);
-    if (most > 0 && largest(load, n, cores, core) <= most)
+        assign_longest_first(load, n, cores, core, order);
+    if (most > 0 && largest_load(load, n, cores, core) <= most)
         return;
     for (unsigned i = 0; i < n; i++)
         core[i] = RMD_NO_PART;

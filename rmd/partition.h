@@ -13,7 +13,7 @@ enum { RMD_NO_PART = -1 };
  *   cores  > 0
  *   core   n of them.  In: where each process is now, 0 .. cores - 1, anything else: nowhere.  Out:
  *          where it is to be; RMD_NO_PART for all where a load is unknown or no division is even
- *   order  room for n numbers
+ *   order  scratch array of n numbers
  * A division is even if no core has more than 1.1 times the mean load.  One that is even is kept.
  * A pure function; n n + n cores steps at most.
  */

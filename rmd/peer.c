@@ -2,16 +2,15 @@
 /*
  * peer.c - see peer.h.
  *
- * What a client has sent and nobody has taken is closed with its socket.  So a socket that is not
- * empty is given to a child first, which empties it, and ends when we have closed it, too: whatever
- * has to be waited for is waited for there.  That costs a fork, and nobody who asks as rmctl and
- * programs do is the reason for one.
+ * The kernel closes unread descriptors with their socket, and that may block.  So a child process
+ * reads a socket that is not empty.  The child ends after rmd has closed the socket, too: whatever
+ * blocks, blocks in the child.  That costs a fork, but rmctl and programs never cause one.
  *
- * A child has nothing else that was open, first of all: when rmd is killed its listener and its
- * connections are to end with it, however long a child is waiting for.
+ * A child closes all other descriptors first.  When rmd is killed its listener and its connections
+ * must end with it, also while a child is blocked.
  *
- * EARLY of such children are made at once.  When none of them comes to an end, sockets are kept
- * until there are PARKED_MAX for the next one, of HOLDERS in all; then nobody is let in for a while.
+ * The first CHILDREN_EARLY children are made at once.  If none of them ends, rmd parks sockets: up
+ * to PARKED_MAX for the next child, of CHILDREN_MAX in all.  Then it accepts no client for a while.
  */
 #define _GNU_SOURCE
 #include "peer.h"
@@ -29,10 +28,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EARLY = 16, HOLDERS = 64, PARKED_MAX = 256, LINGER_US = 100000, SKIPPED_MAX = 4 };
+enum { CHILDREN_EARLY = 16, CHILDREN_MAX = 64, PARKED_MAX = 256 };
+enum { LINGER_US = 100000, SKIPPED_MAX = 4 };
 
 static int spare_fd = -1;
-static pid_t holder[HOLDERS];
+static pid_t child[CHILDREN_MAX];
 static int parked[PARKED_MAX];
 static unsigned nparked;
 static uint32_t forks;
@@ -49,19 +49,19 @@ void rmd_peer_begin(void)
 
 /* --- to hear, and to close */
 
-ssize_t rmd_peer_receive(int fd, void *room, size_t size, int flags, bool *carries)
+ssize_t rmd_peer_receive(int fd, void *buffer, size_t size, int flags, bool *carries)
 {
-    struct iovec iov = {room, size};
+    struct iovec iov = {buffer, size};
     struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
     ssize_t n = recvmsg(fd, &m, flags | MSG_PEEK | MSG_DONTWAIT);
     *carries = n >= 0 && m.msg_flags & MSG_CTRUNC;
     if (n < 0 || *carries)
         return n;
-    return recv(fd, room, (size_t)n < size ? (size_t)n : size, flags | MSG_DONTWAIT);
+    return recv(fd, buffer, (size_t)n < size ? (size_t)n : size, flags | MSG_DONTWAIT);
 }
 
 /* Is there anything?  It is taken, or (MSG_PEEK) left there. */
-static bool take(int fd, int flags)
+static bool discard_message(int fd, int flags)
 {
     char bytes[4096];
     struct iovec iov = {bytes, sizeof bytes};
@@ -69,11 +69,11 @@ static bool take(int fd, int flags)
     return recvmsg(fd, &m, flags | MSG_DONTWAIT) > 0 || m.msg_flags & MSG_CTRUNC;
 }
 
-/* Nothing is added from here on, and the other end has what it was sent and then the end, also while
- * a child has a copy.  A message without descriptors may go.  With SO_PASSCRED the
- * kernel says of every message that there was no room for what comes with it, so that an empty
- * one is known from none. */
-static bool has_left_something(int fd)
+/* Nothing is added from here on, and the other end has what it was sent and then the end, also
+ * while a child has a copy.  A message without descriptors may go.  With SO_PASSCRED the kernel
+ * says of every message that there was no room for what comes with it, so that an empty one is
+ * known from none. */
+static bool has_unread_data(int fd)
 {
     int type = 0, one = 1;
     socklen_t size = sizeof type;
@@ -85,10 +85,10 @@ static bool has_left_something(int fd)
             break;
     if (!getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET)
         setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one);
-    return take(fd, MSG_PEEK);
+    return discard_message(fd, MSG_PEEK);
 }
 
-static void interrupted(int signal) { (void)signal; }
+static void ignore_signal(int signal) { (void)signal; }
 
 /* The first that is parked from this descriptor on; ~0U none. */
 static unsigned next_parked(unsigned from)
@@ -100,9 +100,9 @@ static unsigned next_parked(unsigned from)
     return least;
 }
 
-/* But the first three.  In the order of their numbers, so that the listener and the keeper's
- * connection, which are the oldest, are not behind what takes long. */
-static void close_others(void)
+/* Closes all but the first three and the parked ones, in ascending order: the listener and the
+ * connection to the descriptor holder are the oldest, and a parked one may take long to close. */
+static void close_other_fds(void)
 {
     struct rlimit files = {.rlim_cur = 65536};
     unsigned next;
@@ -117,38 +117,38 @@ static void close_others(void)
 }
 
 /* The child's work.  A connection that lingers does so until the next signal. */
-static void be_holder(pid_t parent, uint32_t number)
+static void run_child(pid_t parent, uint32_t number)
 {
-    static const struct sigaction on_alarm = {.sa_handler = interrupted};
+    static const struct sigaction on_alarm = {.sa_handler = ignore_signal};
     static const struct itimerval often = {{0, LINGER_US}, {0, LINGER_US}};
-    close_others();
+    close_other_fds();
     prctl(PR_SET_NAME, "rmd-holder");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigaction(SIGALRM, &on_alarm, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     for (unsigned i = 0; i < nparked; i++)
-        while (getppid() == parent && take(parked[i], 0))
+        while (getppid() == parent && discard_message(parked[i], 0))
             ;
-    /* partner: let_go */
+    /* partner: hand_to_child */
     for (uint32_t now; (int32_t)((now = atomic_load(closed)) - number) < 0 && getppid() == parent;)
         inv_futex_wait(closed, now, -1, true);
     _exit(0);
 }
 
-/* A place for one more, of the first so many; NULL: none of them ends.  SIGCHLD is ignored, so nobody
- * buries them. */
-static pid_t *free_holder(unsigned of)
+/* A free entry among the first `of`; NULL: none of these children has ended.  SIGCHLD is ignored,
+ * so the kernel reaps the children. */
+static pid_t *free_child_entry(unsigned of)
 {
     for (unsigned i = 0; i < of; i++)
-        if (!holder[i] || waitpid(holder[i], NULL, WNOHANG))
-            return &holder[i];
+        if (!child[i] || waitpid(child[i], NULL, WNOHANG))
+            return &child[i];
     return NULL;
 }
 
-static void let_go(bool at_once)
+static void hand_to_child(bool at_once)
 {
     static bool said;
-    pid_t *place = free_holder(at_once ? HOLDERS : EARLY);
+    pid_t *place = free_child_entry(at_once ? CHILDREN_MAX : CHILDREN_EARLY);
     pid_t parent = getpid();
     if (!place && !said)
         rmd_log(RMD_WARNING, "descriptors that clients have sent take long to close");
@@ -157,30 +157,30 @@ static void let_go(bool at_once)
     if (pid < 0)
         return; /* with the next one */
     if (!pid)
-        be_holder(parent, forks + 1);
+        run_child(parent, forks + 1);
     while (nparked)
         close(parked[--nparked]);
-    atomic_store(closed, ++forks); /* seq_cst: partner is be_holder */
+    atomic_store(closed, ++forks); /* seq_cst: partner is run_child */
     inv_futex_wake(closed, INT_MAX, true);
     *place = pid;
 }
 
 void rmd_peer_close(int fd)
 {
-    if (!has_left_something(fd)) {
+    if (!has_unread_data(fd)) {
         close(fd);
         return;
     }
     if (nparked == PARKED_MAX)
         return; /* no child can be made: better a descriptor less than to wait */
     parked[nparked++] = fd;
-    let_go(nparked == PARKED_MAX);
+    hand_to_child(nparked == PARKED_MAX);
 }
 
 /* --- to let in */
 
 /* It gets the descriptor that was saved for it, and is hung up on. */
-static void turn_away(int listening)
+static void reject_client(int listening)
 {
     static bool said;
     if (!said)
@@ -191,14 +191,14 @@ static void turn_away(int listening)
     if (fd >= 0)
         rmd_peer_close(fd);
     if (nparked)
-        let_go(true);
+        hand_to_child(true);
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 bool rmd_peer_full(void)
 {
     if (nparked == PARKED_MAX)
-        let_go(true);
+        hand_to_child(true);
     if (spare_fd < 0)
         spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return spare_fd < 0 || nparked == PARKED_MAX;
@@ -210,6 +210,6 @@ int rmd_peer_accept(int listening)
         return -1;
     int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-        turn_away(listening);
+        reject_client(listening);
     return fd;
 }

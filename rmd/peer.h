@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * peer.h - the sockets of clients whom nobody trusts: to let them in, to hear them, and to close
- * their ends, none of which may block.
+ * peer.h - sockets of untrusted clients (peers): accept, receive and close, none of which may
+ * block.
  *
- * A message may carry descriptors, and who has the last reference to one waits until its file is
- * closed: for as long as a TCP connection lingers, or for ever for the user's own file system.  So
- * a descriptor is taken by who is in no hurry only (trace.c), and what was sent with one is looked
- * at where it is.
+ * A message may carry descriptors.  To close the last reference to one may take long: until a TCP
+ * connection has lingered, or for ever for a file in the user's own file system.  So only a thread
+ * that may block takes a descriptor (trace.c).  A message with one is read without removing it.
  */
 #ifndef RMD_PEER_H
 #define RMD_PEER_H
@@ -15,22 +14,22 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Before anybody is let in. */
+/* To be called before the first accept. */
 void rmd_peer_begin(void);
 
-/* The next client of this socket, closed by exec and non-blocking; -1 none.  Without a descriptor
- * for it a client would stay in the queue and be an event for ever: it is hung up on. */
+/* Accepts the next client; its socket is non-blocking and close-on-exec.  -1: none.  If there is no
+ * descriptor for a client, it is rejected: in the queue it would be an event for ever. */
 int rmd_peer_accept(int listening);
 
-/* Nobody is let in: there is no descriptor to hang up with, or too many sockets wait to be closed.
- * The client stays in the queue, so look again after a while only. */
+/* True: no client can be accepted now.  There is no descriptor to reject one with, or too many
+ * sockets wait to be closed.  Clients stay in the queue, so the caller should back off. */
 bool rmd_peer_full(void);
 
-/* What has come, as recv does it with MSG_DONTWAIT and these flags; it stays where it is when it
- * *carries descriptors. */
-ssize_t rmd_peer_receive(int fd, void *room, size_t size, int flags, bool *carries);
+/* Receives a message as recv does with MSG_DONTWAIT and these flags.  *carries: it carries
+ * descriptors; then it stays in the socket. */
+ssize_t rmd_peer_receive(int fd, void *buffer, size_t size, int flags, bool *carries);
 
-/* Instead of close(), of a local socket: whatever is in it that nobody has taken. */
+/* Instead of close(), for a local socket: does not block, whatever unread messages it has. */
 void rmd_peer_close(int fd);
 
 #endif

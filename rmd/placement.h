@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * placement.h - which cores: from who owns what (C) and how many each should own (D) to
- * the next C, with as few moves as there can be and, among those, with the cores of each
- * process close together in the machine.  Pure functions, like the policies: the machine is
- * a few bytes here, so that one of 100,000 cores needs no hwloc.
+ * placement.h - which cores: from the present owners (C) and the number of cores that each process
+ * shall own (D) to the next owners.  The number of moves is minimal.  Among such solutions, the
+ * cores of each process are close together in the machine.  Pure functions, like the policies: the
+ * machine is a few bytes here, so that one of 100,000 cores needs no hwloc.
  */
 #ifndef RMD_PLACEMENT_H
 #define RMD_PLACEMENT_H
@@ -32,22 +32,21 @@ struct rmd_machine {
 struct rmd_placed {
     unsigned target; /* cores that it shall own */
     int keep;        /* core that it gives up last, -1 none: where its main thread lives */
-    int wish;        /* core to begin at when it owns none, -1 wherever there is most room */
+    int wish;        /* core to begin at when it owns none; -1: where most cores are free */
 };
 
 /*
- * rmd_place_on - change owner[0..machine->ncores) (indices of processes, RMD_NO_OWNER:
- * nobody) so that each process p owns procs[p].target cores.  The targets
- * add up to at most ncores; what is more than that is not given out.
- *   holders  who computes on each core now, RMD_NO_OWNER nobody; or NULL: not known.  Of
- *            cores that are as good otherwise, a process is given those that it holds, and
- *            gives up those that it does not
- * Moves are minimal: nobody who shall have more gives up a core, nobody who shall have less
- * gets one, so that max(0, growth of p), summed over all p, cores are given to somebody.
- * Then it makes rmd_spread small, and at last, where groups leave the choice, ranges
- * contiguous.  It is a heuristic: the best is as hard to find as the best packing of bins.
- * O(ncores + nprocs) for each level.  Returns the number of cores whose owner has changed;
- * without memory for the work nothing does.
+ * rmd_place_on - changes owner[0..machine->ncores) (indices of processes, or RMD_NO_OWNER) so that
+ * each process p owns procs[p].target cores.  The targets add up to at most ncores; what is more
+ * than that is not given out.
+ *   holders  the process that computes on each core now, or RMD_NO_OWNER; NULL: not known.  Among
+ *            equally good cores, a process gets those that it holds, and gives up those that it
+ *            does not
+ * Moves are minimal: a process that grows gives up no core, and one that shrinks gets none.  So the
+ * number of moved cores is max(0, growth of p), summed over all p.  Then it makes rmd_spread small,
+ * and at last, where groups leave the choice, ranges contiguous.  It is a heuristic: the optimum is
+ * as hard to find as the best packing of bins.  O(ncores + nprocs) for each level.
+ * Returns the number of cores whose owner has changed: 0 when memory is short.
  */
 unsigned rmd_place_on(const struct rmd_machine *machine, int *owner, const int *holders,
                       const struct rmd_placed *procs, unsigned nprocs);

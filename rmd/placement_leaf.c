@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * placement_leaf.c - single cores of a group in which all are as near to each other: hardware
- * threads of a core, cores of a cache, or all there are where nothing is known of the machine.
+ * placement_leaf.c - single cores of a group in which all are equally near to each other: hardware
+ * threads of a core, cores of a cache, or all cores if nothing is known of the machine.
  *
- * First what costs nobody anything: a core goes to the process that computes on it already, or
- * is taken from one that does not.  Then ranges stay contiguous where they can: short ranges
- * are given up as a whole, long ones at an end, and who grows goes on beside what it has.
+ * Moves without a cost come first: a core goes to the process that computes on it already, or is
+ * taken from one that does not.  Then ranges stay contiguous where they can: a process gives up
+ * short ranges as a whole, and long ones at an end.  It grows beside the cores that it has.
  */
 #include "placement_work.h"
 
@@ -14,38 +14,38 @@
 
 /* --- giving up */
 
-static void release(struct rmd_work *w, struct rmd_entry *e, unsigned core)
+static void release_core(struct rmd_work *w, struct rmd_entry *e, unsigned core)
 {
     w->owner[core] = RMD_NO_OWNER;
     e->have--;
 }
 
-static void release_all(struct rmd_work *w, struct rmd_entry *e)
+static void release_cores(struct rmd_work *w, struct rmd_entry *e)
 {
     for (unsigned i = e->first; i < e->end; i++)
-        release(w, e, w->cores[i]);
+        release_core(w, e, w->cores[i]);
 }
 
-/* Cores on which others compute: those who will get more first, then anybody. */
-static void release_lent(struct rmd_work *w, struct rmd_entry *e)
+/* Gives up cores on which others compute: first the growers, then any process. */
+static void release_lent_cores(struct rmd_work *w, struct rmd_entry *e)
 {
     int keep = w->procs[e->process].keep;
-    for (int anybody = 0; anybody <= 1; anybody++)
+    for (int any = 0; any <= 1; any++)
         for (unsigned i = e->first; i < e->end && e->have > e->want; i++) {
             unsigned c = w->cores[i];
             int holder = w->holders[c];
             if (w->owner[c] == (int)e->process && (int)c != keep && holder >= 0 &&
-                holder != (int)e->process && (anybody || rmd_grower(w, holder)))
-                release(w, e, c);
+                holder != (int)e->process && (any || rmd_grower(w, holder)))
+                release_core(w, e, c);
         }
 }
 
-static bool has_core(const struct rmd_run *run, int core)
+static bool run_has_core(const struct rmd_run *run, int core)
 {
     return core >= (int)run->first && core < (int)(run->first + run->cores);
 }
 
-static int by_cores(const void *a, const void *b)
+static int compare_runs(const void *a, const void *b)
 {
     const struct rmd_run *x = a, *y = b;
     if (x->cores != y->cores)
@@ -68,9 +68,9 @@ static unsigned find_runs(struct rmd_work *w, const struct rmd_entry *e)
     }
     if (n < 2)
         return n;
-    qsort(w->runs, n, sizeof *w->runs, by_cores);
+    qsort(w->runs, n, sizeof *w->runs, compare_runs);
     for (unsigned i = 0; i + 1 < n; i++)
-        if (has_core(&w->runs[i], w->procs[e->process].keep)) {
+        if (run_has_core(&w->runs[i], w->procs[e->process].keep)) {
             struct rmd_run kept = w->runs[i];
             memmove(&w->runs[i], &w->runs[i + 1], (n - 1 - i) * sizeof *w->runs);
             w->runs[n - 1] = kept;
@@ -80,7 +80,7 @@ static unsigned find_runs(struct rmd_work *w, const struct rmd_entry *e)
 }
 
 /* How well the cores at an end of a range, beside core `c`, go to others. */
-static int appeal(struct rmd_work *w, const struct rmd_group *g, unsigned c)
+static int appeal_of(struct rmd_work *w, const struct rmd_group *g, unsigned c)
 {
     if (c < g->first || c >= g->end) /* also below 0 */
         return 0;
@@ -88,7 +88,8 @@ static int appeal(struct rmd_work *w, const struct rmd_group *g, unsigned c)
 }
 
 /* From one end of the range, as long as its process has too many. */
-static void trim(struct rmd_work *w, struct rmd_entry *e, const struct rmd_run *run, bool at_top)
+static void trim_run(struct rmd_work *w, struct rmd_entry *e, const struct rmd_run *run,
+                     bool at_top)
 {
     unsigned low = run->first, high = run->first + run->cores;
     while (e->have > e->want && low < high) {
@@ -99,7 +100,7 @@ static void trim(struct rmd_work *w, struct rmd_entry *e, const struct rmd_run *
             at_top = !at_top;
             c = at_top ? high - 1 : low;
         }
-        release(w, e, c);
+        release_core(w, e, c);
         if (at_top)
             high--;
         else
@@ -107,18 +108,19 @@ static void trim(struct rmd_work *w, struct rmd_entry *e, const struct rmd_run *
     }
 }
 
-static void release_ends(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
+static void release_run_ends(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
 {
     unsigned n = find_runs(w, e), i = 0;
     for (; i < n && w->runs[i].cores <= e->have - e->want; i++)
         for (unsigned c = 0; c < w->runs[i].cores; c++)
-            release(w, e, w->runs[i].first + c);
+            release_core(w, e, w->runs[i].first + c);
     const struct rmd_run *where = NULL;
     int best = -1;
     bool at_top = true;
     for (; i < n && best < 2 && e->have > e->want; i++) {
         const struct rmd_run *run = &w->runs[i];
-        int below = appeal(w, g, run->first - 1), above = appeal(w, g, run->first + run->cores);
+        int below = appeal_of(w, g, run->first - 1),
+            above = appeal_of(w, g, run->first + run->cores);
         if (run->cores <= e->have - e->want || (below <= best && above <= best))
             continue;
         best = above >= below ? above : below;
@@ -126,24 +128,24 @@ static void release_ends(struct rmd_work *w, const struct rmd_group *g, struct r
         where = run;
     }
     if (where)
-        trim(w, e, where, at_top);
+        trim_run(w, e, where, at_top);
 }
 
 /* --- taking */
 
-static void seize(struct rmd_work *w, struct rmd_entry *e, unsigned core)
+static void seize_core(struct rmd_work *w, struct rmd_entry *e, unsigned core)
 {
     w->owner[core] = (int)e->process;
     e->have++;
     w->growth--;
 }
 
-static void take_held(struct rmd_work *w, const struct rmd_group *g)
+static void take_held_cores(struct rmd_work *w, const struct rmd_group *g)
 {
     for (unsigned c = g->first; c < g->end; c++) {
         struct rmd_entry *e = w->owner[c] < 0 ? rmd_grower(w, w->holders[c]) : NULL;
         if (e)
-            seize(w, e, c);
+            seize_core(w, e, c);
     }
 }
 
@@ -151,11 +153,11 @@ static void take_if_grows(struct rmd_work *w, int process, unsigned core)
 {
     struct rmd_entry *e = w->owner[core] < 0 ? rmd_grower(w, process) : NULL;
     if (e)
-        seize(w, e, core);
+        seize_core(w, e, core);
 }
 
 /* Above its own before below. */
-static void take_beside(struct rmd_work *w, const struct rmd_group *g)
+static void take_cores_beside(struct rmd_work *w, const struct rmd_group *g)
 {
     for (unsigned c = g->first + 1; c < g->end; c++)
         take_if_grows(w, w->owner[c - 1], c);
@@ -163,20 +165,20 @@ static void take_beside(struct rmd_work *w, const struct rmd_group *g)
         take_if_grows(w, w->owner[c + 1], c);
 }
 
-static void take_from(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e,
-                      unsigned c)
+static void take_cores_from(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e,
+                            unsigned c)
 {
     for (; c < g->end && w->owner[c] < 0 && e->have < e->want; c++)
-        seize(w, e, c);
+        seize_core(w, e, c);
 }
 
-static void take_wished(struct rmd_work *w, const struct rmd_group *g)
+static void take_wished_cores(struct rmd_work *w, const struct rmd_group *g)
 {
     for (unsigned i = g->growers; i < g->entries_end; i++) {
         struct rmd_entry *e = &w->entries[i];
         int wish = w->procs[e->process].wish;
         if (e->have == 0 && wish >= (int)g->first && wish < (int)g->end)
-            take_from(w, g, e, (unsigned)wish);
+            take_cores_from(w, g, e, (unsigned)wish);
     }
 }
 
@@ -194,7 +196,7 @@ static unsigned find_gaps(struct rmd_work *w, const struct rmd_group *g)
     }
     rmd_bins_begin(&w->bins, g->end - g->first);
     for (unsigned i = n; i--;) {
-        w->bins.room[i] = w->runs[i].cores;
+        w->bins.space[i] = w->runs[i].cores;
         rmd_bins_add(&w->bins, (int)i);
     }
     return n;
@@ -207,39 +209,39 @@ static void take_in_gaps(struct rmd_work *w, const struct rmd_group *g)
         struct rmd_entry *e = &w->entries[i];
         while (e->have < e->want) {
             int gap = rmd_bins_best(&w->bins, e->want - e->have);
-            if (gap == RMD_NO_BIN && (gap = rmd_bins_roomiest(&w->bins)) == RMD_NO_BIN)
+            if (gap == RMD_NO_BIN && (gap = rmd_bins_largest(&w->bins)) == RMD_NO_BIN)
                 break;
             unsigned before = e->have, first = w->runs[gap].first;
             for (unsigned k = 0; k < w->runs[gap].cores && e->have < e->want; k++)
-                seize(w, e, first + k);
+                seize_core(w, e, first + k);
             w->runs[gap].first += e->have - before;
             w->runs[gap].cores -= e->have - before;
             rmd_bins_use(&w->bins, gap, e->have - before);
         }
     }
     for (unsigned i = 0; i < n; i++)
-        if (w->bins.room[i])
+        if (w->bins.space[i])
             rmd_bins_drop(&w->bins, (int)i);
 }
 
-static void give_up(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
+static void shrink_entry(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
 {
     if (!e->want)
-        release_all(w, e);
+        release_cores(w, e);
     if (e->want < e->have && w->holders)
-        release_lent(w, e);
+        release_lent_cores(w, e);
     if (e->want < e->have)
-        release_ends(w, g, e);
+        release_run_ends(w, g, e);
 }
 
-static void grow(struct rmd_work *w, const struct rmd_group *g)
+static void grow_entries(struct rmd_work *w, const struct rmd_group *g)
 {
     if (w->holders)
-        take_held(w, g);
+        take_held_cores(w, g);
     if (w->growth)
-        take_beside(w, g);
+        take_cores_beside(w, g);
     if (w->growth)
-        take_wished(w, g);
+        take_wished_cores(w, g);
     if (w->growth)
         take_in_gaps(w, g);
 }
@@ -253,9 +255,9 @@ void rmd_place_in_leaf(struct rmd_work *w, const struct rmd_group *g)
         w->growth += i >= g->growers ? e->want - e->have : 0;
     }
     for (unsigned i = g->entries; i < g->growers; i++)
-        give_up(w, g, &w->entries[i]);
+        shrink_entry(w, g, &w->entries[i]);
     if (w->growth)
-        grow(w, g);
+        grow_entries(w, g);
     for (unsigned i = g->entries; i < g->entries_end; i++)
         w->entry_of[w->entries[i].process] = RMD_NO_ENTRY;
 }

@@ -47,7 +47,7 @@ struct rmd_work {
     const struct rmd_placed *procs;
     unsigned nprocs;
     unsigned *cores;       /* of each process in turn, as they are at the beginning */
-    unsigned *free_before; /* by core: how many below it are nobody's at the beginning */
+    unsigned *free_before; /* by core: how many below it have no owner at the beginning */
 
     /* the groups of the level that is being divided, and those of the next one */
     struct rmd_group *groups, *next_groups;
@@ -67,7 +67,7 @@ struct rmd_work {
     unsigned *order, *counts;
     int *sorted; /* cells of an entry */
     struct rmd_run *runs;
-    struct rmd_bins bins; /* children, or in a leaf free ranges, by their room */
+    struct rmd_bins bins; /* children by their free cores; in a leaf, free ranges by their length */
 };
 
 static inline struct rmd_cell *rmd_cell_add(struct rmd_work *w, struct rmd_entry *e, unsigned child)

@@ -3,9 +3,9 @@
  * policy.h - how many cores each process should own.
  *
  * A policy is a pure function from a snapshot of needs to a distribution D (target[i]
- * cores for process i): no I/O, no clock, no locks, no memory but the room that comes with
- * the snapshot.  So it can be tested with random input, simulated at sizes that no machine
- * has, and read.  Which cores they are is placement.h's matter.
+ * cores for process i): no I/O, no clock, no locks, no memory but the arena of the snapshot.  So it
+ * can be tested with random input, simulated at sizes that no machine has, and read.  placement.h
+ * chooses which cores they are.
  *
  * Every policy keeps to these, and the tests try to break them:
  *   - sum D = min(cores, sum of the maxima), or less where the policy saves cores;
@@ -48,12 +48,11 @@ struct rmd_tuning {
 struct rmd_snapshot {
     unsigned ncores, nprocs;
     const struct rmd_need *needs; /* nprocs of them */
-    void *room;                   /* RMD_ROOM(nprocs) bytes, aligned as by malloc; theirs */
+    void *arena;                  /* RMD_ARENA_BYTES(nprocs) bytes, aligned as by malloc */
     struct rmd_tuning tuning;
-    bool decided; /* for gain: the policy's decide has just been called for this very snapshot, and
-                     what it left in the room is still there */
+    bool decided; /* for gain: decide was called for this snapshot, and the arena is unchanged */
 };
-#define RMD_ROOM(nprocs) (((size_t)(nprocs) + 1) * 1024)
+#define RMD_ARENA_BYTES(nprocs) (((size_t)(nprocs) + 1) * 1024)
 
 typedef void rmd_policy_decide(const struct rmd_snapshot *snapshot, unsigned *target);
 /* What the policy aims at would get better by this part if `target` replaced what is owned: of
@@ -66,7 +65,7 @@ struct rmd_policy {
     rmd_policy_decide *decide;
     rmd_policy_gain *gain;
     bool looks_at_delivery; /* wants rmd_need.delivered */
-    bool saves_cores;       /* leaves cores unowned that nobody needs */
+    bool saves_cores;       /* leaves cores unowned that no process needs */
 };
 
 /* All there are, the default first; the last has no name.  (policies.c) */
@@ -77,28 +76,28 @@ const struct rmd_policy *rmd_policy_named(const char *name);
 const char *rmd_policy_names(void);
 
 /*
- * Is it worth moving cores to get from what is owned to `target`?  Yes when what is owned
- * breaks a range, or leaves cores unowned that somebody shall have; else when the policy's
- * gain g is more than RMD_WORTHWHILE, and g * cores * within_s core seconds are at least
- * what the moves cost.  Measured workloads are noisy, every move costs somebody a warm cache,
- * and what is left of an imbalance is met by lending.  (policy_worth.c)
+ * rmd_policy_worthwhile - whether to move cores to get from the owned ones to `target`.  Yes when a
+ * number of owned cores is outside its range, or cores are unowned that a process shall have.  Else
+ * the policy's gain g must be more than RMD_WORTHWHILE, and g * cores * within_s core seconds at
+ * least the cost of the moves.  Measured workloads are noisy, and every move costs a process a warm
+ * cache.  Lending meets what is left of an imbalance.  (policy_worth.c)
  */
 #define RMD_WORTHWHILE 0.08
 bool rmd_policy_worthwhile(const struct rmd_policy *policy, const struct rmd_snapshot *snapshot,
                            const unsigned *target);
 
-/* Shares in proportion to the workloads, largest remainder, within everyone's range.  A
- * process of unknown workload counts as one of average workload.  A larger workload never gets
- * fewer cores, the others being the same. */
+/* Shares in proportion to the workloads, largest remainder, within each process's range.  A process
+ * of unknown workload counts as one of average workload.  A larger workload never gets fewer cores,
+ * the others being the same. */
 rmd_policy_decide rmd_policy_workload;
-/* Equal shares within everyone's range; the workloads are not looked at. */
+/* Equal shares within each process's range; the workloads are not used. */
 rmd_policy_decide rmd_policy_equal;
 rmd_policy_gain rmd_gain_workload; /* the slowest process, workload / cores */
 
 /*
- * The largest sum of the speed-ups S_i(D_i), within everyone's range.  Where several rise
- * alike they share in proportion to their workloads.  Of a process without a graph it is
- * known only what its workload is: S(c) = min(c, share), with the share of workload.
+ * The largest sum of the speed-ups S_i(D_i), within each process's range.  Processes whose
+ * speed-ups rise alike share in proportion to their workloads.  Of a process without a graph only
+ * the workload is known: S(c) = min(c, share), with the share of policy `workload`.
  */
 rmd_policy_decide rmd_policy_throughput;
 rmd_policy_gain rmd_gain_throughput;

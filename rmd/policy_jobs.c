@@ -15,40 +15,40 @@
 #include <math.h>
 
 /* More than the minima ask for must be there, or there is nothing to choose. */
-static bool settled(const struct rmd_snapshot *s, unsigned *target)
+static bool decide_if_scarce(const struct rmd_snapshot *s, unsigned *target)
 {
     if (s->nprocs && !rmd_scarce(s))
         return false;
     rmd_policy_equal(s, target);
-    rmd_ranks_forget(s);
+    rmd_ranks_invalidate(s);
     return true;
 }
 
 static void balance_all(const struct rmd_ranks *r, const unsigned *share, unsigned *target,
-                        struct rmd_room room)
+                        struct rmd_arena arena)
 {
     for (unsigned j = 0; j < r->ngroups; j++) {
         const struct rmd_group *g = &r->group[j];
         if (g->count == 1)
             target[r->member[g->first]] = share[j];
         else
-            rmd_balance(r, g, share[j], target, room);
+            rmd_balance(r, g, share[j], target, arena);
     }
 }
 
 void rmd_policy_makespan(const struct rmd_snapshot *s, unsigned *target)
 {
-    struct rmd_room room;
-    if (settled(s, target))
+    struct rmd_arena arena;
+    if (decide_if_scarce(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_keep(s, RMD_ONE_GROUP, false, &room);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_ONE_GROUP, false, &arena);
     unsigned share = r.group[0].hi < s->ncores ? r.group[0].hi : s->ncores;
-    balance_all(&r, &share, target, room);
+    balance_all(&r, &share, target, arena);
 }
 
-static unsigned *owned_of(const struct rmd_snapshot *s, struct rmd_room *room)
+static unsigned *owned_of(const struct rmd_snapshot *s, struct rmd_arena *arena)
 {
-    unsigned *owned = rmd_take(room, s->nprocs, sizeof *owned);
+    unsigned *owned = rmd_arena_alloc(arena, s->nprocs, sizeof *owned);
     for (unsigned i = 0; i < s->nprocs; i++)
         owned[i] = s->needs[i].owned;
     return owned;
@@ -56,11 +56,11 @@ static unsigned *owned_of(const struct rmd_snapshot *s, struct rmd_room *room)
 
 double rmd_gain_makespan(const struct rmd_snapshot *s, const unsigned *target)
 {
-    struct rmd_room room;
+    struct rmd_arena arena;
     if (!s->nprocs)
         return 0;
-    struct rmd_ranks r = rmd_ranks_kept(s, RMD_ONE_GROUP, false, &room);
-    const unsigned *owned = owned_of(s, &room);
+    struct rmd_ranks r = rmd_ranks_cached(s, RMD_ONE_GROUP, false, &arena);
+    const unsigned *owned = owned_of(s, &arena);
     double now = rmd_slowest(&r, &r.group[0], owned);
     return now > 0 ? 1 - rmd_slowest(&r, &r.group[0], target) / now : 0;
 }
@@ -71,10 +71,10 @@ double rmd_gain_makespan(const struct rmd_snapshot *s, const unsigned *target)
  * Shares in proportion to the weights (NULL: all alike), at first only as far as the jobs can use
  * the cores.
  */
-static void share_out(const struct rmd_snapshot *s, const struct rmd_ranks *r, const double *weight,
-                      unsigned *share, struct rmd_room room)
+static void share_cores(const struct rmd_snapshot *s, const struct rmd_ranks *r,
+                        const double *weight, unsigned *share, struct rmd_arena arena)
 {
-    struct rmd_part *part = rmd_take(&room, r->ngroups, sizeof *part);
+    struct rmd_part *part = rmd_arena_alloc(&arena, r->ngroups, sizeof *part);
     unsigned long useful = 0;
     for (unsigned j = 0; j < r->ngroups; j++)
         useful += r->group[j].useful;
@@ -86,47 +86,47 @@ static void share_out(const struct rmd_snapshot *s, const struct rmd_ranks *r, c
                                     .hi = plenty ? g->hi : g->useful,
                                     .owned = g->owned};
     }
-    rmd_apportion(part, r->ngroups, s->ncores, share, room);
+    rmd_apportion(part, r->ngroups, s->ncores, share, arena);
 }
 
 void rmd_policy_fair(const struct rmd_snapshot *s, unsigned *target)
 {
-    struct rmd_room room;
-    if (settled(s, target))
+    struct rmd_arena arena;
+    if (decide_if_scarce(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_keep(s, RMD_BY_JOB, false, &room);
-    unsigned *share = rmd_take(&room, r.ngroups, sizeof *share);
-    share_out(s, &r, NULL, share, room);
-    balance_all(&r, share, target, room);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, false, &arena);
+    unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
+    share_cores(s, &r, NULL, share, arena);
+    balance_all(&r, share, target, arena);
 }
 
 /* Of a job without a graph nothing is known but that it may use its fair share. */
-static void most_speed(const struct rmd_snapshot *s, double give_away, unsigned *target)
+static void maximise_speed(const struct rmd_snapshot *s, double give_away, unsigned *target)
 {
-    struct rmd_room room;
-    if (settled(s, target))
+    struct rmd_arena arena;
+    if (decide_if_scarce(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_keep(s, RMD_BY_JOB, false, &room);
-    unsigned *share = rmd_take(&room, r.ngroups, sizeof *share);
-    unsigned *fair = rmd_take(&room, r.ngroups, sizeof *fair);
-    double *weight = rmd_take(&room, r.ngroups, sizeof *weight);
-    share_out(s, &r, NULL, fair, room);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, false, &arena);
+    unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
+    unsigned *fair = rmd_arena_alloc(&arena, r.ngroups, sizeof *fair);
+    double *weight = rmd_arena_alloc(&arena, r.ngroups, sizeof *weight);
+    share_cores(s, &r, NULL, fair, arena);
     for (unsigned j = 0; j < r.ngroups; j++)
         weight[j] = 1;
-    const struct rmd_filling how = {
+    const struct rmd_greedy_options how = {
         .cores = s->ncores, .weight = weight, .cap = fair, .give_away = give_away};
-    rmd_fill(&r, &how, share, room);
-    balance_all(&r, share, target, room);
+    rmd_greedy_allocate(&r, &how, share, arena);
+    balance_all(&r, share, target, arena);
 }
 
 void rmd_policy_jobs(const struct rmd_snapshot *s, unsigned *target)
 {
-    most_speed(s, 0, target);
+    maximise_speed(s, 0, target);
 }
 
 void rmd_policy_energy(const struct rmd_snapshot *s, unsigned *target)
 {
-    most_speed(s, fmin(fmax(s->tuning.energy_loss, 0), 0.99), target);
+    maximise_speed(s, fmin(fmax(s->tuning.energy_loss, 0), 0.99), target);
 }
 
 struct deliveries {
@@ -180,13 +180,13 @@ static void deliveries_of(const struct deliveries *all)
 /* Every job has the same of what cores deliver: at that level, cores are what is shared out. */
 void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
 {
-    struct rmd_room room;
-    if (settled(s, target))
+    struct rmd_arena arena;
+    if (decide_if_scarce(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_keep(s, RMD_BY_JOB, true, &room);
-    unsigned *share = rmd_take(&room, r.ngroups, sizeof *share);
-    double *weight = rmd_take(&room, r.ngroups, sizeof *weight);
-    struct deliveries all = {&r, rmd_take(&room, r.ngroups, sizeof *all.by_job)};
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, true, &arena);
+    unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
+    double *weight = rmd_arena_alloc(&arena, r.ngroups, sizeof *weight);
+    struct deliveries all = {&r, rmd_arena_alloc(&arena, r.ngroups, sizeof *all.by_job)};
     deliveries_of(&all);
     double most = 10.0 * s->ncores, level = most;
     if (cores_of_all(&all, most).value > s->ncores)
@@ -194,8 +194,8 @@ void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
     for (unsigned j = 0; j < r.ngroups; j++)
         weight[j] = rmd_most(cores_of_job(&all, j, level), 1);
     bool plenty = level >= most; /* what is left is shared alike */
-    share_out(s, &r, plenty ? NULL : weight, share, room);
-    balance_all(&r, share, target, room);
+    share_cores(s, &r, plenty ? NULL : weight, share, arena);
+    balance_all(&r, share, target, arena);
 }
 
 /* --- what moves would gain */
@@ -224,11 +224,11 @@ static void add_job(struct outcome *o, const struct rmd_ranks *r, const struct r
 static struct outcome outcome_of(const struct rmd_snapshot *s, bool slowed, const unsigned *target)
 {
     struct outcome o = {0, 0, 0, 0, 0};
-    struct rmd_room room;
+    struct rmd_arena arena;
     if (!s->nprocs)
         return o;
-    struct rmd_ranks r = rmd_ranks_kept(s, RMD_BY_JOB, slowed, &room);
-    const unsigned *owned = owned_of(s, &room);
+    struct rmd_ranks r = rmd_ranks_cached(s, RMD_BY_JOB, slowed, &arena);
+    const unsigned *owned = owned_of(s, &arena);
     for (unsigned j = 0; j < r.ngroups; j++)
         add_job(&o, &r, &r.group[j], owned, target);
     return o;

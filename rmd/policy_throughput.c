@@ -2,26 +2,26 @@
 /*
  * policy_throughput.c - ownership that makes the most of the scalability graphs S_i that the
  * processes announce: maximise sum S_i(D_i) (papers/invasive-compute-balancing.txt 5.3.3,
- * equations 5 and 6), every process a group of its own in fill.c.
+ * equations 5 and 6), every process a group of its own in greedy.c.
  */
 #include "policy.h"
 #include "rank.h"
 
 void rmd_policy_throughput(const struct rmd_snapshot *s, unsigned *target)
 {
-    struct rmd_room room;
+    struct rmd_arena arena;
     rmd_policy_workload(s, target);
-    rmd_ranks_forget(s);
+    rmd_ranks_invalidate(s);
     if (!s->nprocs || rmd_scarce(s))
         return; /* nothing to choose */
-    struct rmd_ranks ranks = rmd_ranks_keep(s, RMD_ALONE, false, &room);
-    unsigned *share = rmd_take(&room, s->nprocs, sizeof *share);
-    double *weight = rmd_take(&room, s->nprocs, sizeof *weight);
+    struct rmd_ranks ranks = rmd_ranks_cache(s, RMD_ALONE, false, &arena);
+    unsigned *share = rmd_arena_alloc(&arena, s->nprocs, sizeof *share);
+    double *weight = rmd_arena_alloc(&arena, s->nprocs, sizeof *weight);
     for (unsigned i = 0; i < s->nprocs; i++)
         share[i] = target[i];
     rmd_works(s, ranks.member, s->nprocs, weight);
-    const struct rmd_filling how = {.cores = s->ncores, .weight = weight, .cap = share};
-    rmd_fill(&ranks, &how, target, room);
+    const struct rmd_greedy_options how = {.cores = s->ncores, .weight = weight, .cap = share};
+    rmd_greedy_allocate(&ranks, &how, target, arena);
 }
 
 /* sum S_i(D_i); without any graph there are only the workloads. */
@@ -29,10 +29,10 @@ double rmd_gain_throughput(const struct rmd_snapshot *s, const unsigned *target)
 {
     double now = 0, then = 0;
     bool known = false;
-    struct rmd_room room;
+    struct rmd_arena arena;
     if (!s->nprocs)
         return 0;
-    struct rmd_ranks ranks = rmd_ranks_kept(s, RMD_ALONE, false, &room);
+    struct rmd_ranks ranks = rmd_ranks_cached(s, RMD_ALONE, false, &arena);
     for (unsigned i = 0; i < s->nprocs; i++) {
         const struct rmd_curve *c = &ranks.rank[i].curve;
         known |= ranks.rank[i].known;

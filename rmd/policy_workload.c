@@ -20,7 +20,7 @@ bool rmd_scarce(const struct rmd_snapshot *s)
 }
 
 /* Fewer cores than processes: one each to those that own one now, then in order. */
-static void one_each(const struct rmd_snapshot *s, unsigned *target)
+static void give_one_each(const struct rmd_snapshot *s, unsigned *target)
 {
     unsigned left = s->ncores;
     for (unsigned i = 0; i < s->nprocs; i++) {
@@ -56,14 +56,14 @@ void rmd_works(const struct rmd_snapshot *s, const unsigned *member, unsigned co
 }
 
 /* Shares in proportion to the weights. */
-static void apportion(const struct rmd_snapshot *s, const double *weight, unsigned *target,
-                      struct rmd_room room)
+static void apportion_cores(const struct rmd_snapshot *s, const double *weight, unsigned *target,
+                            struct rmd_arena arena)
 {
     if (s->ncores < s->nprocs) {
-        one_each(s, target);
+        give_one_each(s, target);
         return;
     }
-    struct rmd_part *part = rmd_take(&room, s->nprocs, sizeof *part);
+    struct rmd_part *part = rmd_arena_alloc(&arena, s->nprocs, sizeof *part);
     bool scarce = rmd_scarce(s); /* then the minima become the maxima */
     for (unsigned i = 0; i < s->nprocs; i++) {
         struct rmd_range r = rmd_range_of(s, i);
@@ -72,30 +72,30 @@ static void apportion(const struct rmd_snapshot *s, const double *weight, unsign
                                     .hi = scarce ? r.lo : r.hi,
                                     .owned = s->needs[i].owned};
     }
-    rmd_apportion(part, s->nprocs, s->ncores, target, room);
+    rmd_apportion(part, s->nprocs, s->ncores, target, arena);
 }
 
 void rmd_policy_equal(const struct rmd_snapshot *s, unsigned *target)
 {
-    struct rmd_room room = {s->room};
-    double *weight = rmd_take(&room, s->nprocs, sizeof *weight);
+    struct rmd_arena arena = {s->arena};
+    double *weight = rmd_arena_alloc(&arena, s->nprocs, sizeof *weight);
     for (unsigned i = 0; i < s->nprocs; i++)
         weight[i] = 1;
-    apportion(s, weight, target, room);
+    apportion_cores(s, weight, target, arena);
 }
 
 void rmd_policy_workload(const struct rmd_snapshot *s, unsigned *target)
 {
-    struct rmd_room room = {s->room};
-    double *weight = rmd_take(&room, s->nprocs, sizeof *weight);
-    unsigned *all = rmd_take(&room, s->nprocs, sizeof *all);
+    struct rmd_arena arena = {s->arena};
+    double *weight = rmd_arena_alloc(&arena, s->nprocs, sizeof *weight);
+    unsigned *all = rmd_arena_alloc(&arena, s->nprocs, sizeof *all);
     for (unsigned i = 0; i < s->nprocs; i++)
         all[i] = i;
     rmd_works(s, all, s->nprocs, weight);
-    apportion(s, weight, target, room);
+    apportion_cores(s, weight, target, arena);
 }
 
-/* Of a process whose workload is not known, or not any more, nobody can say what a move brings. */
+/* The gain of a move is unknown for a process without a known, current workload. */
 double rmd_gain_workload(const struct rmd_snapshot *s, const unsigned *target)
 {
     double now = 0, then = 0;

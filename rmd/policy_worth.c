@@ -24,7 +24,7 @@ bool rmd_policy_worthwhile(const struct rmd_policy *policy, const struct rmd_sna
         moves += target[i] > s->needs[i].owned ? target[i] - s->needs[i].owned : 0;
     }
     if (wanted != owned && !policy->saves_cores)
-        return true; /* somebody shall have what is nobody's, or has what is nobody's any more */
+        return true; /* a process shall get an unowned core, or give one up to be unowned */
     double gain = policy->gain(s, target);
     return gain > RMD_WORTHWHILE &&
            gain * s->ncores * s->tuning.within_s >= (double)moves * s->tuning.move_cost_s;

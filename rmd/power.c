@@ -34,8 +34,9 @@ static struct rmd_sysfile file_of(const char *root, const struct rmd_power_knob 
                                         : rmd_sysfile(root, CPU "scaling_max_freq", k->number);
 }
 
-/* It is to be set to that, or left as it is where somebody has set it to less. */
-static bool plan(struct rmd_power *p, enum rmd_power_kind kind, unsigned number, double value)
+/* Plans to set it to `value`, or to leave it if it is less already. */
+static bool plan_setting(struct rmd_power *p, enum rmd_power_kind kind, unsigned number,
+                         double value)
 {
     struct rmd_power_knob knob = {.kind = kind, .number = number};
     struct rmd_sysfile file = file_of(p->root, &knob);
@@ -75,7 +76,7 @@ static bool power_of(const char *root, struct package *p)
 }
 
 /* There may be other zones before and between them. */
-static unsigned packages(const char *root, struct package found[ZONES_MAX])
+static unsigned find_packages(const char *root, struct package found[ZONES_MAX])
 {
     unsigned n = 0;
     for (unsigned zone = 0; zone < ZONES_MAX; zone++) {
@@ -86,7 +87,7 @@ static unsigned packages(const char *root, struct package found[ZONES_MAX])
 }
 
 /* What is written there has no effect: turned off, or locked by the firmware. */
-static bool is_off(const char *root, unsigned zone)
+static bool is_ineffective(const char *root, unsigned zone)
 {
     uint64_t enabled;
     struct rmd_sysfile file = rmd_sysfile(root, ZONE "enabled", zone);
@@ -97,7 +98,7 @@ static bool is_off(const char *root, unsigned zone)
 static int plan_packages(struct rmd_power *p, struct rmd_power_cap cap)
 {
     struct package package[ZONES_MAX];
-    unsigned n = packages(p->root, package);
+    unsigned n = find_packages(p->root, package);
     double all = 0;
     for (unsigned i = 0; i < n; i++)
         all += (double)package[i].most;
@@ -105,12 +106,12 @@ static int plan_packages(struct rmd_power *p, struct rmd_power_cap cap)
         return 1;
     double part = fmin(1, cap.percent ? cap.amount / 100 : cap.amount * 1e6 / all);
     for (unsigned i = 0; i < n; i++) {
-        if (is_off(p->root, package[i].zone)) {
+        if (is_ineffective(p->root, package[i].zone)) {
             p->off = rmd_sysfile(p->root, ZONE "enabled", package[i].zone);
             errno = ECANCELED;
             return -1;
         }
-        if (!plan(p, RMD_POWER_PACKAGE, package[i].zone, part * (double)package[i].most))
+        if (!plan_setting(p, RMD_POWER_PACKAGE, package[i].zone, part * (double)package[i].most))
             return -1;
     }
     p->how = "powercap";
@@ -128,14 +129,14 @@ static int plan_frequencies(struct rmd_power *p, struct rmd_power_cap cap)
         if (!rmd_sysfile_read(&high, &highest) || !rmd_sysfile_read(&low, &lowest))
             continue; /* offline, or a hole in the numbers */
         double f = fmax((double)lowest, (double)highest * cbrt(cap.amount / 100));
-        if (!plan(p, RMD_POWER_CPU, cpu, f))
+        if (!plan_setting(p, RMD_POWER_CPU, cpu, f))
             return -1;
     }
     p->how = "cpufreq";
     return p->count ? 0 : 1;
 }
 
-static bool turn_all(const struct rmd_power *p)
+static bool write_settings(const struct rmd_power *p)
 {
     for (unsigned i = 0; i < p->count; i++) {
         struct rmd_sysfile file = file_of(p->root, &p->knob[i]);
@@ -160,7 +161,7 @@ int rmd_power_limit(struct rmd_power *p, const char *root, struct rmd_power_cap 
         return -1;
     }
     p->note(p->knob, p->count);
-    if (turn_all(p))
+    if (write_settings(p))
         return 0;
     int saved = errno;
     rmd_power_restore(p);

@@ -19,7 +19,7 @@ struct rmd_power_cap {
 /* "95", "95W" or "80%".  False when it is none. */
 bool rmd_power_parse(const char *text, struct rmd_power_cap *cap);
 
-/* Something that was set.  It goes from one rmd to the next, see standing.h. */
+/* A setting of the machine that was changed.  The next rmd gets it (persisted_orders.h). */
 enum rmd_power_kind { RMD_POWER_PACKAGE, RMD_POWER_CPU, RMD_POWER_KINDS };
 struct rmd_power_knob {
     uint32_t kind, number; /* enum rmd_power_kind; of the package, of the CPU */

@@ -18,7 +18,7 @@ struct rmd_procstat {
  * first thread has ended has the state of another of its threads: it goes on. */
 bool rmd_procstat(pid_t pid, struct rmd_procstat *stat);
 
-/* Who owns the process, also one that nobody may look into. */
+/* The owner of the process, also of one whose files in /proc are not readable. */
 bool rmd_owner(pid_t pid, uid_t *uid);
 
 /* A pidfd is readable when its process is dead, and its pid another's before long. */

@@ -17,10 +17,10 @@ static unsigned group_of(const struct rmd_snapshot *s, enum rmd_grouping groupin
 }
 
 static void group_members(const struct rmd_snapshot *s, enum rmd_grouping grouping,
-                          struct rmd_ranks *r, struct rmd_room room)
+                          struct rmd_ranks *r, struct rmd_arena arena)
 {
     unsigned n = s->nprocs;
-    unsigned *end = rmd_take(&room, n + 1, sizeof *end); /* of the jobs, counted */
+    unsigned *end = rmd_arena_alloc(&arena, n + 1, sizeof *end); /* of the jobs, counted */
     memset(end, 0, (n + 1) * sizeof *end);
     for (unsigned i = 0; i < n; i++)
         end[group_of(s, grouping, i)]++;
@@ -37,7 +37,7 @@ static void group_members(const struct rmd_snapshot *s, enum rmd_grouping groupi
 }
 
 /* Core time that an iteration of process i takes for each unit of work; 0: not known. */
-static double expense(const struct rmd_snapshot *s, const struct rmd_ranks *r, unsigned i)
+static double core_time_of_work(const struct rmd_snapshot *s, const struct rmd_ranks *r, unsigned i)
 {
     const struct rmd_need *need = &s->needs[i];
     bool known = need->iteration_s > 0 && need->iteration_s <= DBL_MAX && need->iteration_cores;
@@ -59,14 +59,14 @@ static void judge_cores(const struct rmd_snapshot *s, struct rmd_ranks *r,
     const unsigned *m = &r->member[g->first];
     double best = HUGE_VAL;
     for (unsigned k = 0; k < g->count; k++) {
-        double x = expense(s, r, m[k]);
+        double x = core_time_of_work(s, r, m[k]);
         if (x > 0)
             best = rmd_least(best, x);
     }
     for (unsigned k = 0; k < g->count; k++) {
         const struct rmd_need *need = &s->needs[m[k]];
         double told = need->delivered > 0 && need->delivered <= 1 ? need->delivered : 1;
-        double x = expense(s, r, m[k]), seen = x > 0 ? best / x : 1;
+        double x = core_time_of_work(s, r, m[k]), seen = x > 0 ? best / x : 1;
         r->rank[m[k]].delivered = (struct rmd_delivered){
             .cores = seen < told ? need->iteration_cores : need->owned,
             .part = rmd_most(rmd_least(seen, told), 0.1)};
@@ -74,7 +74,7 @@ static void judge_cores(const struct rmd_snapshot *s, struct rmd_ranks *r,
 }
 
 /* Further cores come from the others. */
-static void slow_down(struct rmd_ranks *r)
+static void slow_curves(struct rmd_ranks *r)
 {
     double cores = 0, whole = 0;
     for (unsigned i = 0; i < r->nranks; i++) {
@@ -94,7 +94,7 @@ double rmd_elsewhere(double cores, double whole, const struct rmd_delivered *d)
     return others > 0 ? (whole - d->cores * d->part) / others : 1;
 }
 
-static void add_up(struct rmd_ranks *r, struct rmd_group *g)
+static void sum_up_group(struct rmd_ranks *r, struct rmd_group *g)
 {
     for (unsigned k = 0; k < g->count; k++) {
         unsigned i = r->member[g->first + k];
@@ -114,14 +114,14 @@ static void add_up(struct rmd_ranks *r, struct rmd_group *g)
 }
 
 struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping grouping, bool slowed,
-                              struct rmd_room *room)
+                              struct rmd_arena *arena)
 {
     unsigned n = s->nprocs;
     struct rmd_ranks r = {.nranks = n};
-    r.rank = rmd_take(room, n, sizeof *r.rank);
-    r.group = rmd_take(room, n, sizeof *r.group);
-    r.member = rmd_take(room, n, sizeof *r.member);
-    r.work = rmd_take(room, n, sizeof *r.work);
+    r.rank = rmd_arena_alloc(arena, n, sizeof *r.rank);
+    r.group = rmd_arena_alloc(arena, n, sizeof *r.group);
+    r.member = rmd_arena_alloc(arena, n, sizeof *r.member);
+    r.work = rmd_arena_alloc(arena, n, sizeof *r.work);
     for (unsigned i = 0; i < n; i++) {
         struct rmd_range range = rmd_range_of(s, i);
         rmd_curve_of(&s->needs[i].scalability, &r.rank[i].curve);
@@ -131,50 +131,50 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping gr
         r.rank[i].hi = range.hi;
         r.rank[i].owned = s->needs[i].owned;
     }
-    group_members(s, grouping, &r, *room);
+    group_members(s, grouping, &r, *arena);
     for (unsigned j = 0; j < r.ngroups; j++) {
         rmd_works(s, &r.member[r.group[j].first], r.group[j].count, r.work);
         if (slowed)
             judge_cores(s, &r, &r.group[j]);
     }
     if (slowed)
-        slow_down(&r);
+        slow_curves(&r);
     for (unsigned j = 0; j < r.ngroups; j++)
-        add_up(&r, &r.group[j]);
+        sum_up_group(&r, &r.group[j]);
     return r;
 }
 
-/* At the beginning of the room. */
-struct kept {
-    bool there;
+/* Is at the beginning of the arena. */
+struct cache {
+    bool valid;
     struct rmd_ranks ranks;
-    struct rmd_room after;
+    struct rmd_arena after;
 };
 
-struct rmd_ranks rmd_ranks_keep(const struct rmd_snapshot *s, enum rmd_grouping grouping,
-                                bool slowed, struct rmd_room *room)
+struct rmd_ranks rmd_ranks_cache(const struct rmd_snapshot *s, enum rmd_grouping grouping,
+                                 bool slowed, struct rmd_arena *arena)
 {
-    *room = (struct rmd_room){s->room};
-    struct kept *kept = rmd_take(room, 1, sizeof *kept);
-    kept->ranks = rmd_ranks_of(s, grouping, slowed, room);
-    kept->after = *room;
-    kept->there = true;
-    return kept->ranks;
+    *arena = (struct rmd_arena){s->arena};
+    struct cache *cache = rmd_arena_alloc(arena, 1, sizeof *cache);
+    cache->ranks = rmd_ranks_of(s, grouping, slowed, arena);
+    cache->after = *arena;
+    cache->valid = true;
+    return cache->ranks;
 }
 
-void rmd_ranks_forget(const struct rmd_snapshot *s)
+void rmd_ranks_invalidate(const struct rmd_snapshot *s)
 {
-    ((struct kept *)s->room)->there = false;
+    ((struct cache *)s->arena)->valid = false;
 }
 
-struct rmd_ranks rmd_ranks_kept(const struct rmd_snapshot *s, enum rmd_grouping grouping,
-                                bool slowed, struct rmd_room *room)
+struct rmd_ranks rmd_ranks_cached(const struct rmd_snapshot *s, enum rmd_grouping grouping,
+                                  bool slowed, struct rmd_arena *arena)
 {
-    const struct kept *kept = s->room;
-    if (!s->decided || !kept->there)
-        return rmd_ranks_keep(s, grouping, slowed, room);
-    *room = kept->after;
-    return kept->ranks;
+    const struct cache *cache = s->arena;
+    if (!s->decided || !cache->valid)
+        return rmd_ranks_cache(s, grouping, slowed, arena);
+    *arena = cache->after;
+    return cache->ranks;
 }
 
 double rmd_slowest(const struct rmd_ranks *r, const struct rmd_group *g, const unsigned *cores)

@@ -8,7 +8,7 @@
 
 #include "curve.h"
 #include "policy.h"
-#include "room.h"
+#include "arena.h"
 
 struct rmd_rank {
     double work; /* > 0; relative to the largest of its group, unknown: the group's mean */
@@ -40,21 +40,21 @@ struct rmd_ranks {
 };
 
 /* From a snapshot with one process at least.  `slowed`: the curves are those on the cores that the
- * processes have, of which each delivers a part.  Takes its memory from *room. */
+ * processes have, of which each delivers a part.  Allocates from *arena. */
 struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
-                              bool slowed, struct rmd_room *room);
+                              bool slowed, struct rmd_arena *arena);
 
 /*
- * The same, left at the beginning of the room for the policy's gain to find (rmd_snapshot.decided);
- * *room is what comes after it.  Whoever writes into the room without this calls rmd_ranks_forget
- * at last.
+ * The same, cached at the beginning of the snapshot's arena for the policy's gain
+ * (rmd_snapshot.decided).  *arena becomes the part after it.  A policy that uses the arena without
+ * this function must call rmd_ranks_invalidate at its end.
  */
-struct rmd_ranks rmd_ranks_keep(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
-                                bool slowed, struct rmd_room *room);
-void rmd_ranks_forget(const struct rmd_snapshot *snapshot);
-/* What was kept, or else made now. */
-struct rmd_ranks rmd_ranks_kept(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
-                                bool slowed, struct rmd_room *room);
+struct rmd_ranks rmd_ranks_cache(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
+                                 bool slowed, struct rmd_arena *arena);
+void rmd_ranks_invalidate(const struct rmd_snapshot *snapshot);
+/* The cached ones, or else made now. */
+struct rmd_ranks rmd_ranks_cached(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
+                                  bool slowed, struct rmd_arena *arena);
 
 /* What cores deliver that others have, when all have `cores` of them, which deliver `whole`. */
 double rmd_elsewhere(double cores, double whole, const struct rmd_delivered *own);
@@ -68,16 +68,16 @@ double rmd_slowest(const struct rmd_ranks *ranks, const struct rmd_group *group,
  * then the next slowest, ...; lo <= cores <= hi.  Writes the members' target[].
  */
 void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, unsigned cores,
-                 unsigned *target, struct rmd_room room);
+                 unsigned *target, struct rmd_arena arena);
 
-/* How rmd_fill distributes cores over groups: share[] by group; see fill.c. */
-struct rmd_filling {
+/* How rmd_greedy_allocate distributes cores over groups (greedy.c).  share[]: cores by group. */
+struct rmd_greedy_options {
     unsigned cores;       /* at least the sum of the groups' lo */
-    const double *weight; /* by group: their part where several gain alike */
-    const unsigned *cap;  /* by group: up to how many cores one without a graph gains */
+    const double *weight; /* by group: its part of the cores when several gain alike */
+    const unsigned *cap;  /* by group: the most cores from which one without a graph gains */
     double give_away;     /* part of the best sum of speed-ups that may be lost to save cores */
 };
-void rmd_fill(const struct rmd_ranks *ranks, const struct rmd_filling *how, unsigned *share,
-              struct rmd_room room);
+void rmd_greedy_allocate(const struct rmd_ranks *ranks, const struct rmd_greedy_options *how,
+                         unsigned *share, struct rmd_arena arena);
 
 #endif

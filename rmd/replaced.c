@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* replaced.c - see replaced.h.  A lock's place in the file is when its process joined: no two of a table
- * are the same. */
+/* replaced.c - see replaced.h.  A lock's place in the file is when its process joined: no two of a
+ * table are the same. */
 #define _GNU_SOURCE
 #include "replaced.h"
-#include "account.h"
 #include "domain_inside.h"
 #include "log.h"
 #include "now.h"
 #include "procstat.h"
+#include "rate_limit.h"
 #include "state.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ enum {
     LOOK_NS = 1000000, /* that a look may take */
 };
 
-static void name_of(char path[PATH_BYTES], int fd)
+static void proc_fd_path(char path[PATH_BYTES], int fd)
 {
     snprintf(path, PATH_BYTES, "/proc/self/fd/%d", fd);
 }
@@ -41,7 +41,7 @@ int rmd_replaced_begin(struct rmd_domain *d, unsigned slot)
     struct rmd_process *p = &d->procs[slot];
     struct flock lock = lock_of(p);
     char path[PATH_BYTES];
-    name_of(path, d->table_fd);
+    proc_fd_path(path, d->table_fd);
     int fd = open(path, O_RDWR | O_CLOEXEC); /* a copy of the descriptor would be the same file */
     if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock)) {
         close(fd);
@@ -52,8 +52,8 @@ int rmd_replaced_begin(struct rmd_domain *d, unsigned slot)
     return fd;
 }
 
-/* Does nobody have the member's file any more? */
-static bool is_free(const struct rmd_domain *d, const struct rmd_process *p)
+/* Has the member's file been closed, so that its lock is free? */
+static bool is_unlocked(const struct rmd_domain *d, const struct rmd_process *p)
 {
     struct flock lock = lock_of(p);
     return !fcntl(d->table_fd, F_OFD_GETLK, &lock) && lock.l_type == F_UNLCK;
@@ -69,10 +69,10 @@ static bool is_dying(struct rmd_process *p)
 
 static bool is_replaced(const struct rmd_domain *d, struct rmd_process *p)
 {
-    return p->used && p->locks && is_free(d, p) && !is_dying(p);
+    return p->used && p->locks && is_unlocked(d, p) && !is_dying(p);
 }
 
-static void note(struct rmd_domain *d, const struct rmd_process *p)
+static void add_replaced(struct rmd_domain *d, const struct rmd_process *p)
 {
     d->replaced[d->nreplaced++ % RMD_REPLACED] =
         (struct rmd_replaced){.pid = p->pid, .start_ticks = p->start_ticks};
@@ -98,7 +98,7 @@ void rmd_replaced_forget(struct rmd_domain *d)
 
 /* Members can hold as many locks as they like, through all of which the kernel looks: not all are
  * looked at then, and the next look goes on there. */
-static void look_for_a_while(struct rmd_domain *d, uint64_t begun)
+static void check_members(struct rmd_domain *d, uint64_t begun)
 {
     for (unsigned n = 0; n < INV_MAX_SLOTS && d->table; n++) {
         unsigned slot = d->looked_at++ % INV_MAX_SLOTS;
@@ -106,19 +106,19 @@ static void look_for_a_while(struct rmd_domain *d, uint64_t begun)
         if (is_replaced(d, p)) {
             rmd_log(RMD_INFO, "process %d has become another program, or unmapped the core table",
                     (int)p->pid);
-            note(d, p);
+            add_replaced(d, p);
             rmd_domain_leave(d, p->pid);
         }
-        if (p->used && rmd_account_clock() - begun > LOOK_NS)
+        if (p->used && rmd_rate_limit_clock() - begun > LOOK_NS)
             return;
     }
 }
 
-/* And they can close files of the table as often as they like: whose user takes too much of our time
- * is not listened to until a check comes at another time. */
-static void look(struct rmd_domain *d, uint64_t begun)
+/* Members can also close files of the table as often as they like.  rmd ignores the events of a
+ * user above the rate limit until a later check. */
+static void check_within_limit(struct rmd_domain *d, uint64_t begun)
 {
-    bool waits = rmd_account_due_ns(d->uid) > inv_now_ns();
+    bool waits = rmd_rate_limit_due_ns(d->uid) > inv_now_ns();
     if (d->closed_files.fd >= 0 && d->closed_files_wait != waits) {
         d->closed_files_wait = waits;
         if (waits)
@@ -128,23 +128,20 @@ static void look(struct rmd_domain *d, uint64_t begun)
     }
     if (waits)
         return;
-    look_for_a_while(d, begun);
-    rmd_account_charge(d->uid, rmd_account_clock() - begun);
+    check_members(d, begun);
+    rmd_rate_limit_charge(d->uid, rmd_rate_limit_clock() - begun);
 }
 
-void rmd_replaced_look(struct rmd_domain *d)
-{
-    look(d, rmd_account_clock());
-}
+void rmd_replaced_check(struct rmd_domain *d) { check_within_limit(d, rmd_rate_limit_clock()); }
 
-static void file_closed(struct rmd_source *source, uint32_t events)
+static void handle_file_closed(struct rmd_source *source, uint32_t events)
 {
-    uint64_t begun = rmd_account_clock();
-    char room[4096] __attribute__((aligned(8)));
+    uint64_t begun = rmd_rate_limit_clock();
+    char buffer[4096] __attribute__((aligned(8)));
     (void)events;
-    while (read(source->fd, room, sizeof room) == sizeof room)
+    while (read(source->fd, buffer, sizeof buffer) == sizeof buffer)
         ;
-    look((void *)((char *)source - offsetof(struct rmd_domain, closed_files)), begun);
+    check_within_limit((void *)((char *)source - offsetof(struct rmd_domain, closed_files)), begun);
 }
 
 static bool left_to_checks;
@@ -157,9 +154,9 @@ void rmd_replaced_leave_to_checks(void)
 void rmd_replaced_watch(struct rmd_domain *d)
 {
     char path[PATH_BYTES];
-    name_of(path, d->table_fd);
+    proc_fd_path(path, d->table_fd);
     int fd = left_to_checks ? -1 : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    d->closed_files = (struct rmd_source){fd, file_closed};
+    d->closed_files = (struct rmd_source){fd, handle_file_closed};
     d->closed_files_wait = false;
     if (fd < 0 ||
         (inotify_add_watch(fd, path, IN_CLOSE_WRITE) >= 0 && !rmd_watch(&d->closed_files, EPOLLIN)))

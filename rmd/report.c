@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* report.c - the final account of a process, copied from its slot before that is reused. */
+/* report.c - the report of a process is copied from its slot before the slot is reused. */
 #define _GNU_SOURCE
 #include "report.h"
 
@@ -17,7 +17,7 @@ enum { REPORTS_MAX = 4096, RECORDS_BYTES_MAX = 1 << 26, ALL_BYTES_MAX = 1 << 28 
 static struct rmd_reports *holders;
 static uint64_t all_bytes;
 
-/* What the process has used of its record.  Nobody here reads what it says. */
+/* Copies the used part of the process's record.  rmd does not interpret it. */
 static struct inv_record *copy_record(struct inv_record *r, uint32_t *bytes)
 {
     *bytes = 0;
@@ -54,33 +54,33 @@ struct rmd_report rmd_report_of(struct rmd_domain *d, unsigned slot, uint64_t en
 }
 
 /* It goes to terminals. */
-static void clean(char *name, size_t room)
+static void make_printable(char *name, size_t size)
 {
     size_t i = 0;
-    for (; i < room - 1 && name[i]; i++)
+    for (; i < size - 1 && name[i]; i++)
         if (name[i] <= ' ' || name[i] > '~')
             name[i] = '?';
-    memset(name + i, 0, room - i);
+    memset(name + i, 0, size - i);
 }
 
-bool rmd_report_unpack(struct rmd_report *to, const struct inv_package *package, size_t bytes,
-                       uint64_t now_ns)
+bool rmd_report_from_remote(struct rmd_report *to, const struct inv_remote_report *remote,
+                            size_t bytes, uint64_t now_ns)
 {
-    if (bytes < INV_PACKAGE_BYTES(0))
+    if (bytes < INV_REMOTE_REPORT_BYTES(0))
         return false;
-    size_t record = bytes - INV_PACKAGE_BYTES(0);
-    struct inv_report r = package->report;
+    size_t record = bytes - INV_REMOTE_REPORT_BYTES(0);
+    struct inv_report r = remote->report;
     if (r.record_bytes != record || record < INV_RECORD_BYTES(0) ||
         record > INV_RECORD_BYTES(INV_SITES) || !r.node ||
         r.node_cores < 1 || r.node_cores > INV_MAX_CORES)
         return false;
     r.end_ns = r.end_ns && r.end_ns < now_ns ? r.end_ns : now_ns;
     r.start_ns = r.start_ns < r.end_ns ? r.start_ns : r.end_ns;
-    clean(r.program, sizeof r.program);
-    clean(r.host, sizeof r.host);
+    make_printable(r.program, sizeof r.program);
+    make_printable(r.host, sizeof r.host);
     *to = (struct rmd_report){r, malloc(record)};
     if (to->record)
-        memcpy((void *)to->record, package->record, record);
+        memcpy((void *)to->record, remote->record, record);
     return to->record != NULL;
 }
 
@@ -105,7 +105,7 @@ static void drop_record(struct rmd_reports *all, struct rmd_report *r)
     r->record = NULL;
 }
 
-static bool make_room(struct rmd_reports *all)
+static bool reserve_report(struct rmd_reports *all)
 {
     if (all->count == REPORTS_MAX) {
         drop_record(all, &all->items[0]);
@@ -113,14 +113,14 @@ static bool make_room(struct rmd_reports *all)
         all->count--;
         all->forgotten++;
     }
-    if (all->count < all->room)
+    if (all->count < all->capacity)
         return true;
-    unsigned room = all->room ? all->room * 2 : 16;
-    struct rmd_report *more = realloc(all->items, room * sizeof *more);
+    unsigned capacity = all->capacity ? all->capacity * 2 : 16;
+    struct rmd_report *more = realloc(all->items, capacity * sizeof *more);
     if (!more)
         return false;
     all->items = more;
-    all->room = room;
+    all->capacity = capacity;
     return true;
 }
 
@@ -130,7 +130,7 @@ static void drop_oldest_records(struct rmd_reports *all, uint64_t most)
         drop_record(all, &all->items[i]);
 }
 
-static struct rmd_reports *largest(void)
+static struct rmd_reports *largest_reports(void)
 {
     struct rmd_reports *found = holders;
     for (struct rmd_reports *one = holders; one; one = one->next)
@@ -150,7 +150,7 @@ static void hold(struct rmd_reports *all)
 
 void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
 {
-    if (!make_room(all)) { /* a report less */
+    if (!reserve_report(all)) { /* a report less */
         free(report->record);
         return;
     }
@@ -160,7 +160,7 @@ void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
     all_bytes += report->report.record_bytes;
     drop_oldest_records(all, RECORDS_BYTES_MAX);
     while (all_bytes > ALL_BYTES_MAX) {
-        struct rmd_reports *most = largest();
+        struct rmd_reports *most = largest_reports();
         drop_oldest_records(most, most->record_bytes - 1);
     }
 }

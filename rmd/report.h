@@ -8,10 +8,10 @@
 /* The report of the process in this slot as of now; end_ns 0: it lives. */
 struct rmd_report rmd_report_of(struct rmd_domain *domain, unsigned slot, uint64_t end_ns);
 
-/* The report in a package, with times before now_ns and names that are ended and printable.  False:
- * there is none, or memory is short. */
-bool rmd_report_unpack(struct rmd_report *report, const struct inv_package *package, size_t bytes,
-                       uint64_t now_ns);
+/* Makes a report of a remote one: times are at most now_ns, names end and are printable.  False: it
+ * is malformed, or memory is short. */
+bool rmd_report_from_remote(struct rmd_report *report, const struct inv_remote_report *remote,
+                            size_t bytes, uint64_t now_ns);
 
 /* Without its record when memory is short. */
 struct rmd_report rmd_report_copy(const struct rmd_report *report);

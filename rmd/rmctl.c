@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmctl.c - looks into a running rmd, and tells it what to do: the table of commands.  To look it
- * asks for the core table, maps it read-only and shows what is there at that instant; nobody
- * is stopped or disturbed by that.
+ * rmctl.c - looks into a running rmd, and tells it what to do: the table of commands.  To look, it
+ * asks for the core table, maps it read-only and shows its contents at that instant.  That neither
+ * stops nor disturbs a process.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
@@ -25,7 +25,7 @@
 
 struct rmctl_common rmctl_common;
 
-static int help(int argc, char **argv);
+static int run_help(int argc, char **argv);
 
 const struct rmctl_command rmctl_commands[] = {
     {"status", "cores, processes, counters, as they are now (the default)", rmctl_status,
@@ -43,7 +43,7 @@ const struct rmctl_command rmctl_commands[] = {
     {"metrics", "counters, in Prometheus' text format", rmctl_metrics, NULL},
     {"simulate", "policies and placement on a described machine", rmd_simulate,
      rmd_simulate_options},
-    {"help", "this, or how to use one of them", help, NULL},
+    {"help", "this, or how to use one of them", run_help, NULL},
     {"complete", NULL, rmctl_complete, NULL}, /* for the shells */
     {0}};
 
@@ -100,7 +100,7 @@ static char complaints[4096]; /* all that stderr has been told */
 static size_t complained;
 static bool error_is_printed;
 
-static ssize_t complain(void *real, const char *text, size_t bytes)
+static ssize_t copy_complaint(void *real, const char *text, size_t bytes)
 {
     for (size_t i = 0; i < bytes && complained < sizeof complaints - 1; i++)
         complaints[complained++] = text[i];
@@ -111,7 +111,7 @@ static ssize_t complain(void *real, const char *text, size_t bytes)
 static void remember_complaints(void)
 {
     static int real = STDERR_FILENO;
-    FILE *tee = fopencookie(&real, "w", (cookie_io_functions_t){.write = complain});
+    FILE *tee = fopencookie(&real, "w", (cookie_io_functions_t){.write = copy_complaint});
     if (!tee)
         return;
     setvbuf(tee, NULL, _IOLBF, 256);
@@ -184,7 +184,7 @@ static const struct rmctl_command *command_named(const char *name)
     return NULL;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_command(int key, char *arg, struct argp_state *state)
 {
     struct choice *choice = state->input;
     if (key != ARGP_KEY_ARG)
@@ -199,7 +199,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp_child children[] = {{&rmctl_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
-    NULL,          parse,
+    NULL,          parse_command,
     "[COMMAND]",   "rmctl - shows what a resource manager manages, and tells it what to do",
     children,      with_commands,
     NULL};
@@ -229,14 +229,14 @@ static int help_json(const struct rmctl_command *one)
     return rmctl_print_json(json_pack("{so}", "commands", list));
 }
 
-static int help(int argc, char **argv)
+static int run_help(int argc, char **argv)
 {
     const struct rmctl_command *about = NULL;
     rmctl_parse(argc, argv, NULL, parse_help, "[COMMAND]", "The commands, or how to use one.",
                 &about);
     if (rmctl_common.json)
         return help_json(about);
-    if (about && about->run != help) {
+    if (about && about->run != run_help) {
         char name[16], wanted[] = "--help", *words[] = {name, wanted, NULL};
         snprintf(name, sizeof name, "%s", about->name);
         return about->run(2, words);

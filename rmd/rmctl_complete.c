@@ -146,7 +146,7 @@ static void list_processes(void)
         struct inv_table *t = rmd_client_observe(s.name[i], NULL);
         if (!t)
             continue;
-        view_take(&view, t, s.name[i]);
+        view_read(&view, t, s.name[i]);
         inv_table_unmap(t);
         for (unsigned p = 0; p < view.nprocs; p++) {
             printf("%d\n", view.process[p].pid);
@@ -163,7 +163,7 @@ static void list_cores(enum which which, const char *typed)
 {
     static struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
-    struct inv_overview *o = socket ? rmd_client_overview(socket, INV_UNSAID) : NULL;
+    struct inv_admin_snapshot *o = socket ? rmd_client_admin_snapshot(socket, INV_UNSAID) : NULL;
     for (unsigned c = 0; o && c < o->ncores; c++) {
         char word[16];
         snprintf(word, sizeof word, "%u", c);
@@ -177,7 +177,7 @@ static void list_counts(void)
 {
     static struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
-    struct inv_overview *o = socket ? rmd_client_overview(socket, INV_UNSAID) : NULL;
+    struct inv_admin_snapshot *o = socket ? rmd_client_admin_snapshot(socket, INV_UNSAID) : NULL;
     for (unsigned n = 1; o && n <= o->ncores; n++)
         printf("%u\n", n);
     free(o);
@@ -235,20 +235,20 @@ static const struct argp_option *wants_value(const struct line *l, const char *w
     return o && o->arg ? o : NULL;
 }
 
-static void take_value(const struct argp_option *o, const char *value)
+static void note_value(const struct argp_option *o, const char *value)
 {
     if (!strcmp(o->name, "socket"))
         rmctl_common.socket = value;
 }
 
-static void take_word(struct line *l, const char *word)
+static void note_word(struct line *l, const char *word)
 {
     if (word[0] == '-') {
         const char *equals = strchr(word, '=');
         const struct argp_option *o =
             word[1] == '-' && equals ? find_option(l, word + 2, 0) : NULL;
         if (o)
-            take_value(o, equals + 1);
+            note_value(o, equals + 1);
         l->undo |= !strcmp(word, "--undo");
         return;
     }
@@ -262,16 +262,16 @@ static void take_word(struct line *l, const char *word)
             l->command = c;
 }
 
-static void complete(int argc, char **argv)
+static void complete_line(int argc, char **argv)
 {
     struct line l = {.typed = argv[argc - 1]};
     const struct argp_option *waiting = NULL;
     for (int i = 0; i < argc - 1; i++) {
         if (waiting) {
-            take_value(waiting, argv[i]);
+            note_value(waiting, argv[i]);
             waiting = NULL;
         } else if (!(waiting = wants_value(&l, argv[i]))) {
-            take_word(&l, argv[i]);
+            note_word(&l, argv[i]);
         }
     }
     const char *equals = strchr(l.typed, '=');
@@ -294,10 +294,10 @@ int rmctl_complete(int argc, char **argv)
 {
     rmctl_common.json = false; /* it may be in the line that is completed */
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) /* in the middle of somebody's typing */
+    if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) /* messages would disturb the typing */
         return RMCTL_FAILED;
     close(nowhere);
     if (argc > 1)
-        complete(argc - 1, argv + 1);
+        complete_line(argc - 1, argv + 1);
     return RMCTL_OK;
 }

@@ -25,7 +25,7 @@ struct wanted {
     uint64_t since;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_events_option(int key, char *arg, struct argp_state *state)
 {
     struct wanted *w = state->input;
     char *end;
@@ -54,7 +54,7 @@ static const char *const kinds[INV_EVENT_KINDS] = {
     [INV_EVENT_PIN] = "pin",       [INV_EVENT_LIMIT] = "limit",   [INV_EVENT_DRAIN] = "drain",
     [INV_EVENT_EFFECT] = "effect", [INV_EVENT_CONFIG] = "config"};
 
-static const char *kind_of(const struct inv_event *e)
+static const char *name_of_kind(const struct inv_event *e)
 {
     return e->kind < INV_EVENT_KINDS && kinds[e->kind] ? kinds[e->kind] : "unknown";
 }
@@ -72,7 +72,7 @@ static void write_time(uint64_t ns, char text[64])
 static int print_as_json(const struct inv_event *e, const char *when)
 {
     json_t *v = json_pack("{sI ss ss}", "number", (json_int_t)e->number, "time", when, "event",
-                          kind_of(e));
+                          name_of_kind(e));
     if (e->uid != INV_UNSAID)
         json_object_set_new(v, "uid", json_integer(e->uid));
     if (e->pid)
@@ -105,7 +105,7 @@ static int print_as_json(const struct inv_event *e, const char *when)
 }
 
 /* The text without "process 12 " or "user 1: ", if the line says that already. */
-static const char *unsaid(const struct inv_event *e)
+static const char *text_without_prefix(const struct inv_event *e)
 {
     char said[32];
     int n = snprintf(said, sizeof said, "process %d ", e->pid);
@@ -141,7 +141,7 @@ static void print_cores(const struct inv_event *e)
 
 static void print_for_people(const struct inv_event *e, const char *when)
 {
-    printf("%8llu %s %-7s", (unsigned long long)e->number, when, kind_of(e));
+    printf("%8llu %s %-7s", (unsigned long long)e->number, when, name_of_kind(e));
     if (e->uid != INV_UNSAID)
         printf(" user %u", e->uid);
     if (e->pid)
@@ -150,7 +150,7 @@ static void print_for_people(const struct inv_event *e, const char *when)
         printf(" rank %d", e->rank);
     print_cores(e);
     if (*e->text)
-        printf(" %s", unsaid(e));
+        printf(" %s", text_without_prefix(e));
     if (e->kind == INV_EVENT_EFFECT)
         printf(" (after %u us)", e->after);
     printf("\n");
@@ -172,7 +172,7 @@ int rmctl_events(int argc, char **argv)
 {
     static struct rmctl_sockets s;
     struct wanted w = {0};
-    rmctl_parse(argc, argv, rmctl_events_options, parse, "",
+    rmctl_parse(argc, argv, rmctl_events_options, parse_events_option, "",
                 "Processes that come and go, owners that change, commands.", &w);
     const char *socket = rmctl_find_one(&s);
     if (!socket)

@@ -13,7 +13,7 @@
 
 #define SERVICE "/run/invasive/rmd.sock"
 
-static void add(struct rmctl_sockets *s, const char *name)
+static void add_socket(struct rmctl_sockets *s, const char *name)
 {
     for (unsigned i = 0; i < s->count; i++)
         if (!strcmp(s->name[i], name))
@@ -22,8 +22,8 @@ static void add(struct rmctl_sockets *s, const char *name)
         snprintf(s->name[s->count++], sizeof s->name[0], "%s", name);
 }
 
-/* Anybody may listen on a name like ours: who does is seen when we are connected, which an rmd lets
- * us be at once. */
+/* Any user may listen on a name like ours.  The listener's user is known once we are connected, and
+ * an rmd accepts the connection at once. */
 static bool is_ours(const char *name)
 {
     struct sockaddr_un address;
@@ -49,7 +49,7 @@ static void add_private_ones(struct rmctl_sockets *s)
         /* listening ones only (flag 0x10000): each connection has a line of its own */
         if (name && !strncmp(name, prefix, strlen(prefix)) &&
             sscanf(line, "%*s %*s %*s %x", &flags) == 1 && flags & 0x10000 && is_ours(name))
-            add(s, name);
+            add_socket(s, name);
     }
     if (f)
         fclose(f);
@@ -67,11 +67,11 @@ bool rmctl_find(struct rmctl_sockets *s)
         return false;
     }
     if (s->told) {
-        add(s, told);
+        add_socket(s, told);
         return true;
     }
     if (!access(SERVICE, F_OK))
-        add(s, SERVICE);
+        add_socket(s, SERVICE);
     add_private_ones(s);
     if (!s->count)
         fprintf(stderr, "rmctl: no rmd of yours is running; start a program under invade\n");

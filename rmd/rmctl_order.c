@@ -9,7 +9,7 @@
 #include "core_list.h"
 #include "cpulist.h"
 #include "rmctl.h"
-#include "rmctl_overview.h"
+#include "rmctl_admin_snapshot.h"
 #include "text.h"
 
 #include <errno.h>
@@ -111,7 +111,7 @@ static void check_complete(struct argp_state *state, const struct order *o)
                                           : "how many cores?");
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_order_option(int key, char *arg, struct argp_state *state)
 {
     struct order *o = state->input;
     switch (key) {
@@ -183,7 +183,7 @@ static json_t *outcome_json(const struct order *o, const char *socket, const str
     return v;
 }
 
-static int show(const struct order *o, const char *socket, const struct inv_outcome *r)
+static int print_outcome(const struct order *o, const char *socket, const struct inv_outcome *r)
 {
     double us = (double)r->took_ns * 1e-3;
     bool asked = o->control.verb == INV_LIMIT && !r->took_ns;
@@ -216,7 +216,7 @@ static int count_rank(const char *socket, int rank, int *pid)
         rmctl_complain("tell", socket);
         return -1;
     }
-    view_take(&view, t, socket);
+    view_read(&view, t, socket);
     inv_table_unmap(t);
     for (unsigned i = 0; i < view.nprocs; i++)
         if (view.process[i].rank == rank) {
@@ -231,9 +231,9 @@ static bool others_have_processes(const struct rmctl_sockets *s)
 {
     bool others = false;
     for (unsigned i = 0; i < s->count; i++) {
-        struct inv_overview *o = rmd_client_overview(s->name[i], INV_UNSAID);
+        struct inv_admin_snapshot *o = rmd_client_admin_snapshot(s->name[i], INV_UNSAID);
         for (unsigned k = 1; o && k < o->nusers; k++)
-            others |= rmd_overview_users(o)[k].nprocs > 0;
+            others |= rmd_admin_users(o)[k].nprocs > 0;
         free(o);
     }
     return others;
@@ -267,11 +267,11 @@ static int command_process(struct order *o)
             continue;
         }
         if (r.status != INV_REFUSED || r.pid == o->control.pid)
-            return show(o, s.name[i], &r);
+            return print_outcome(o, s.name[i], &r);
         refused = r; /* it is none of its processes */
         refuser = s.name[i];
     }
-    return refuser ? show(o, refuser, &refused) : RMCTL_FAILED;
+    return refuser ? print_outcome(o, refuser, &refused) : RMCTL_FAILED;
 }
 
 static int command_machine(struct order *o)
@@ -282,7 +282,7 @@ static int command_machine(struct order *o)
     if (!socket)
         return RMCTL_FAILED;
     if (rmd_client_control(socket, &o->control, &r))
-        return show(o, socket, &r);
+        return print_outcome(o, socket, &r);
     rmctl_complain("tell", socket);
     return RMCTL_FAILED;
 }
@@ -292,7 +292,7 @@ static int show_drained(void)
 {
     static struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
-    struct inv_overview *o = socket ? rmd_client_overview(socket, INV_UNSAID) : NULL;
+    struct inv_admin_snapshot *o = socket ? rmd_client_admin_snapshot(socket, INV_UNSAID) : NULL;
     char list[200], text[256];
     unsigned n = 0;
     if (!o) {
@@ -309,7 +309,7 @@ static int show_drained(void)
     if (rmctl_common.json)
         status = rmctl_print_json(json_pack(
             "{ss ss ss ss si so}", "socket", socket, "command", "drain", "outcome", "done", "text",
-            text, "drained_cores", (int)n, "drained", overview_cores_json(o->drained)));
+            text, "drained_cores", (int)n, "drained", admin_cores_json(o->drained)));
     else
         printf("%s\n", text);
     free(o);
@@ -321,7 +321,7 @@ static int show_drained(void)
 int rmctl_shrink(int argc, char **argv)
 {
     struct order o = order_of(INV_SHRINK, "shrink");
-    rmctl_parse(argc, argv, rmctl_order_options, parse, "PROC CORES\nPROC --reset",
+    rmctl_parse(argc, argv, rmctl_order_options, parse_order_option, "PROC CORES\nPROC --reset",
                 "Process PROC (a pid, or rank:N) owns so many cores at most.", &o);
     return command_process(&o);
 }
@@ -329,7 +329,7 @@ int rmctl_shrink(int argc, char **argv)
 int rmctl_expand(int argc, char **argv)
 {
     struct order o = order_of(INV_EXPAND, "expand");
-    rmctl_parse(argc, argv, rmctl_order_options, parse, "PROC CORES\nPROC --reset",
+    rmctl_parse(argc, argv, rmctl_order_options, parse_order_option, "PROC CORES\nPROC --reset",
                 "Process PROC (a pid, or rank:N) owns so many cores at least.", &o);
     return command_process(&o);
 }
@@ -337,7 +337,7 @@ int rmctl_expand(int argc, char **argv)
 int rmctl_pin(int argc, char **argv)
 {
     struct order o = order_of(INV_PIN, "pin");
-    rmctl_parse(argc, argv, rmctl_order_options, parse, "PROC LIST\nPROC --reset",
+    rmctl_parse(argc, argv, rmctl_order_options, parse_order_option, "PROC LIST\nPROC --reset",
                 "Process PROC (a pid, or rank:N) owns the cores of LIST, and nobody else does.",
                 &o);
     return command_process(&o);
@@ -346,7 +346,7 @@ int rmctl_pin(int argc, char **argv)
 int rmctl_limit(int argc, char **argv)
 {
     struct order o = order_of(INV_LIMIT, "limit");
-    rmctl_parse(argc, argv, rmctl_limit_options, parse, "",
+    rmctl_parse(argc, argv, rmctl_limit_options, parse_order_option, "",
                 "Limits of a user; without --cores, --job-cores and --reset: what they are.", &o);
     return command_machine(&o);
 }
@@ -354,7 +354,7 @@ int rmctl_limit(int argc, char **argv)
 int rmctl_drain(int argc, char **argv)
 {
     struct order o = order_of(INV_DRAIN, "drain");
-    rmctl_parse(argc, argv, rmctl_drain_options, parse, "[LIST]\n--undo LIST",
+    rmctl_parse(argc, argv, rmctl_drain_options, parse_order_option, "[LIST]\n--undo LIST",
                 "Nobody may use the cores of LIST, until it is undone; without LIST: which these "
                 "are now.", &o);
     return o.has_value ? command_machine(&o) : show_drained();

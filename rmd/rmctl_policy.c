@@ -17,7 +17,7 @@ struct words {
     struct rmd_client_user of;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_policy_option(int key, char *arg, struct argp_state *state)
 {
     struct words *w = state->input;
     if (key == RMCTL_USER_KEY) {
@@ -45,7 +45,7 @@ static void print_policy(const char *socket, const struct words *w, const char *
         printf("%c %-13s %s\n", strcmp(p->name, now) ? ' ' : '*', p->name, p->about);
 }
 
-static json_t *all_policies(void)
+static json_t *policies_json(void)
 {
     json_t *all = json_object();
     for (const struct rmd_policy *p = rmd_policies; p->name; p++)
@@ -54,8 +54,8 @@ static json_t *all_policies(void)
 }
 
 /* One that has ended meanwhile is of no interest, unless it is asked for, or should have obeyed. */
-static bool complain(const struct rmctl_sockets *sockets, const char *socket,
-                     const struct words *w)
+static bool complain_if_needed(const struct rmctl_sockets *sockets, const char *socket,
+                               const struct words *w)
 {
     if (w->chosen || sockets->count == 1 || sockets->told)
         rmctl_complain_of(w->chosen ? "tell" : "look into", socket, &w->of);
@@ -67,7 +67,7 @@ int rmctl_policy(int argc, char **argv)
     static struct rmctl_sockets sockets;
     struct words w = {.of.uid = INV_UNSAID};
     bool good = true;
-    rmctl_parse(argc, argv, rmctl_policy_options, parse, "[NAME]",
+    rmctl_parse(argc, argv, rmctl_policy_options, parse_policy_option, "[NAME]",
                 "By which policy cores are divided; with NAME, by which from now on.", &w);
     if (!rmctl_find_for(&sockets, w.of.uid))
         return RMCTL_FAILED;
@@ -75,7 +75,7 @@ int rmctl_policy(int argc, char **argv)
     for (unsigned i = 0; i < sockets.count; i++) {
         char now[INV_NAME_BYTES];
         if (!rmd_client_policy(sockets.name[i], &w.of, w.chosen, now)) {
-            good &= complain(&sockets, sockets.name[i], &w);
+            good &= complain_if_needed(&sockets, sockets.name[i], &w);
             continue;
         }
         json_array_append_new(domains,
@@ -90,6 +90,6 @@ int rmctl_policy(int argc, char **argv)
         return good ? RMCTL_OK : RMCTL_FAILED;
     }
     int printed =
-        rmctl_print_json(json_pack("{so so}", "domains", domains, "policies", all_policies()));
+        rmctl_print_json(json_pack("{so so}", "domains", domains, "policies", policies_json()));
     return good ? printed : RMCTL_FAILED;
 }

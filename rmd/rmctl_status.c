@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "client.h"
 #include "rmctl.h"
-#include "rmctl_overview.h"
+#include "rmctl_admin_snapshot.h"
 #include "rmctl_view.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 /* --- for people */
 
-static const char *who(int slot, char text[16])
+static const char *name_slot(int slot, char text[16])
 {
     if (slot == VIEW_NOBODY)
         return "-";
@@ -22,7 +22,7 @@ static const char *who(int slot, char text[16])
     return text;
 }
 
-static void print_cores(const struct view *v, const struct inv_overview *o)
+static void print_cores(const struct view *v, const struct inv_admin_snapshot *o)
 {
     printf("%5s %5s %6s %7s %8s %-7s %s\n", "core", "cpu", "owner", "holder", "thread", "reclaim",
            "away");
@@ -33,9 +33,10 @@ static void print_cores(const struct view *v, const struct inv_overview *o)
             snprintf(cpu, sizeof cpu, "%d", core->cpu);
         if (core->thread)
             snprintf(thread, sizeof thread, "%d", core->thread);
-        const char *why = overview_why_away(o, v, c);
-        printf("%5u %5s %6s %7s %8s %-7s %s\n", c, cpu, who(core->owner, owner),
-               who(core->holder, holder), thread, core->asked ? "asked" : "-", why ? why : "-");
+        const char *why = admin_why_away(o, v, c);
+        printf("%5u %5s %6s %7s %8s %-7s %s\n", c, cpu, name_slot(core->owner, owner),
+               name_slot(core->holder, holder), thread, core->asked ? "asked" : "-",
+               why ? why : "-");
     }
 }
 
@@ -86,7 +87,7 @@ static void print_processes(const struct view *v)
         print_scalability(&v->process[i]);
 }
 
-static void print_view(const struct view *v, uint32_t uid, const struct inv_overview *o)
+static void print_view(const struct view *v, uint32_t uid, const struct inv_admin_snapshot *o)
 {
     printf("domain %s: ", v->socket);
     if (rmctl_of_another(uid))
@@ -101,18 +102,18 @@ static void print_view(const struct view *v, uint32_t uid, const struct inv_over
         printf(", %d free", v->free_tokens);
     printf("\n");
     if (o)
-        overview_print_head(stdout, o);
+        admin_print_head(stdout, o);
     if (v->pinned)
         print_cores(v, o);
     print_processes(v);
     if (o)
-        overview_print_orders(stdout, o);
+        admin_print_orders(stdout, o);
 }
 
 /* --- for programs */
 
-/* A slot, null for nobody, "away". */
-static json_t *slot_or(int slot)
+/* The slot's number, null if there is none, or "away". */
+static json_t *slot_json(int slot)
 {
     return slot >= 0 ? json_integer(slot) : slot == VIEW_AWAY ? json_string("away") : json_null();
 }
@@ -120,8 +121,8 @@ static json_t *slot_or(int slot)
 static json_t *core_json(const struct view_core *c, unsigned number)
 {
     return json_pack("{si so so so so sb}", "core", (int)number, "cpu",
-                     c->cpu >= 0 ? json_integer(c->cpu) : json_null(), "owner", slot_or(c->owner),
-                     "holder", slot_or(c->holder), "thread",
+                     c->cpu >= 0 ? json_integer(c->cpu) : json_null(), "owner", slot_json(c->owner),
+                     "holder", slot_json(c->holder), "thread",
                      c->thread ? json_integer(c->thread) : json_null(), "asked_back", c->asked);
 }
 
@@ -170,7 +171,7 @@ json_t *view_json(const struct view *v)
 const struct argp_option rmctl_status_options[] = {
     RMCTL_USER_OPTION("of this user, for an operator; default: your own"), {0}};
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_status_option(int key, char *arg, struct argp_state *state)
 {
     struct rmd_client_user *of = state->input;
     if (key != RMCTL_USER_KEY)
@@ -184,7 +185,7 @@ int rmctl_status(int argc, char **argv)
     static struct rmctl_sockets sockets;
     static struct view view;
     struct rmd_client_user of = {.uid = INV_UNSAID};
-    rmctl_parse(argc, argv, rmctl_status_options, parse, "",
+    rmctl_parse(argc, argv, rmctl_status_options, parse_status_option, "",
                 "Cores, processes and counters as they are now.", &of);
     if (!rmctl_find_for(&sockets, of.uid))
         return RMCTL_FAILED;
@@ -197,12 +198,12 @@ int rmctl_status(int argc, char **argv)
                 rmctl_complain_of("look into", sockets.name[i], &of);
             continue;
         }
-        view_take(&view, t, sockets.name[i]);
+        view_read(&view, t, sockets.name[i]);
         inv_table_unmap(t);
         found++;
-        struct inv_overview *o = rmd_client_overview(sockets.name[i], of.uid);
+        struct inv_admin_snapshot *o = rmd_client_admin_snapshot(sockets.name[i], of.uid);
         if (domains)
-            json_array_append_new(domains, overview_json(o, &view));
+            json_array_append_new(domains, admin_snapshot_json(o, &view));
         else
             print_view(&view, of.uid, o);
         free(o);

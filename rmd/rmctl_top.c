@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmctl_top.c - rmctl top: what status shows, orders too, again and again, with rates between two looks
- * and a map of cores x processes.  On a terminal by ncurses, which knows terminals, their sizes and
- * how to leave them as they were; elsewhere, or with --batch, as plain text or lines of JSON.
+ * rmctl_top.c - rmctl top: what status shows, orders too, again and again, with rates between two
+ * looks and a map of cores x processes.  On a terminal by ncurses, which knows terminals, their
+ * sizes and how to leave them as they were; elsewhere, or with --batch, as plain text or lines of
+ * JSON.
  */
 #define _GNU_SOURCE
 #include "client.h"
 #include "rmctl.h"
-#include "rmctl_overview.h"
+#include "rmctl_admin_snapshot.h"
 #include "rmctl_view.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ struct top {
     struct rmd_client_user of;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_top_option(int key, char *arg, struct argp_state *state)
 {
     struct top *t = state->input;
     char *end;
@@ -68,10 +69,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* --- looking */
 
 static struct view looks[2][DOMAINS]; /* of this frame and the one before, in turns */
-static struct inv_overview *orders[DOMAINS]; /* of this frame; NULL: rmd has not said */
+static struct inv_admin_snapshot *orders[DOMAINS]; /* of this frame; NULL: unknown */
 static unsigned turn, ndomains;
 
-static void look(const struct rmctl_sockets *s, struct rmd_client_user *of)
+static void read_views(const struct rmctl_sockets *s, struct rmd_client_user *of)
 {
     turn = !turn;
     ndomains = 0;
@@ -79,10 +80,10 @@ static void look(const struct rmctl_sockets *s, struct rmd_client_user *of)
         struct inv_table *t = rmd_client_observe(s->name[i], of);
         if (!t)
             continue;
-        view_take(&looks[turn][ndomains], t, s->name[i]);
+        view_read(&looks[turn][ndomains], t, s->name[i]);
         inv_table_unmap(t);
         free(orders[ndomains]);
-        orders[ndomains++] = rmd_client_overview(s->name[i], of->uid);
+        orders[ndomains++] = rmd_client_admin_snapshot(s->name[i], of->uid);
     }
 }
 
@@ -107,7 +108,7 @@ struct rates {
 static struct rates rates_of(const struct view *now, const struct view_process *p)
 {
     const struct view *v = view_before(now);
-    const struct view_process *q = v ? view_of(v, (int)p->slot) : NULL;
+    const struct view_process *q = v ? view_find_process(v, (int)p->slot) : NULL;
     if (!q || q->pid != p->pid || v->time_ns >= now->time_ns)
         return (struct rates){.efficiency = -1, .reclaim_us = -1};
     double s = (double)(now->time_ns - v->time_ns) * 1e-9;
@@ -130,7 +131,7 @@ static bool on_terminal;
 static int columns, row, column;
 static int rows; /* in which something stands, also below the screen */
 
-static void put_char(int colour, char c)
+static void draw_char(int colour, char c)
 {
     rows = row + 1;
     if (column++ >= columns)
@@ -143,7 +144,7 @@ static void put_char(int colour, char c)
                     (colour == PLAIN ? 0 : (chtype)COLOR_PAIR(colour % COLOURS + 1)));
 }
 
-static void __attribute__((format(printf, 2, 3))) put(int colour, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) draw_text(int colour, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -151,10 +152,10 @@ static void __attribute__((format(printf, 2, 3))) put(int colour, const char *fo
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     for (const char *c = text; *c; c++)
-        put_char(colour, *c);
+        draw_char(colour, *c);
 }
 
-static void new_line(void)
+static void end_line(void)
 {
     if (!on_terminal)
         putchar('\n');
@@ -162,11 +163,11 @@ static void new_line(void)
     column = 0;
 }
 
-static void put_number(double value, const char *format)
+static void draw_number(double value, const char *format)
 {
     char text[32];
     snprintf(text, sizeof text, format, value);
-    put(PLAIN, " %8s", value < 0 ? "-" : text);
+    draw_text(PLAIN, " %8s", value < 0 ? "-" : text);
 }
 
 static void draw_process(const struct view *v, const struct view_process *p)
@@ -175,14 +176,14 @@ static void draw_process(const struct view *v, const struct view_process *p)
     char rank[16] = "-";
     if (p->rank >= 0)
         snprintf(rank, sizeof rank, "%d", p->rank);
-    put((int)p->slot, "%5u %8d %5s %-16.16s", p->slot, p->pid, rank, p->program);
-    put(PLAIN, " %5u %5u", p->owned, p->held);
-    put_number(r.efficiency < 0 ? -1 : r.efficiency * 100, "%.1f%%");
-    put_number(r.known ? r.lends : -1, "%.0f");
-    put_number(r.known ? r.borrows : -1, "%.0f");
-    put_number(r.known ? r.reclaims : -1, "%.0f");
-    put_number(r.reclaim_us, "%.0f");
-    new_line();
+    draw_text((int)p->slot, "%5u %8d %5s %-16.16s", p->slot, p->pid, rank, p->program);
+    draw_text(PLAIN, " %5u %5u", p->owned, p->held);
+    draw_number(r.efficiency < 0 ? -1 : r.efficiency * 100, "%.1f%%");
+    draw_number(r.known ? r.lends : -1, "%.0f");
+    draw_number(r.known ? r.borrows : -1, "%.0f");
+    draw_number(r.known ? r.reclaims : -1, "%.0f");
+    draw_number(r.reclaim_us, "%.0f");
+    end_line();
 }
 
 /* Of the process's cores from..to-1: # computed on by it, + of another's, . lent. */
@@ -200,35 +201,35 @@ static char cell_of(const struct view *v, int slot, unsigned from, unsigned to)
 
 static void draw_map(const struct view *v)
 {
-    int room = columns - 8 > 8 ? columns - 8 : 8;
-    unsigned each = (v->ncores + (unsigned)room - 1) / (unsigned)room;
-    put(PLAIN, " cores x processes%s: # computing, + borrowed, . lent%s",
-        each > 1 ? ", several cores a sign" : "", each > 1 ? "" : ", away ~");
-    new_line();
+    int width = columns - 8 > 8 ? columns - 8 : 8;
+    unsigned each = (v->ncores + (unsigned)width - 1) / (unsigned)width;
+    draw_text(PLAIN, " cores x processes%s: # computing, + borrowed, . lent%s",
+              each > 1 ? ", several cores a sign" : "", each > 1 ? "" : ", away ~");
+    end_line();
     for (unsigned i = 0; i < v->nprocs; i++) {
         int slot = (int)v->process[i].slot;
-        put(slot, "%5d |", slot);
+        draw_text(slot, "%5d |", slot);
         for (unsigned c = 0; c < v->ncores; c += each)
-            put_char(slot, cell_of(v, slot, c, c + each < v->ncores ? c + each : v->ncores));
-        put(PLAIN, "|");
-        new_line();
+            draw_char(slot, cell_of(v, slot, c, c + each < v->ncores ? c + each : v->ncores));
+        draw_text(PLAIN, "|");
+        end_line();
     }
-    put(PLAIN, " idle |");
+    draw_text(PLAIN, " idle |");
     for (unsigned c = 0; c < v->ncores; c += each) {
         bool idle = false, away = false;
         for (unsigned k = c; k < c + each && k < v->ncores; k++) {
             away |= v->core[k].owner == VIEW_AWAY;
             idle |= v->core[k].holder == VIEW_NOBODY && v->core[k].owner != VIEW_AWAY;
         }
-        put_char(PLAIN, idle ? '-' : away ? '~' : ' ');
+        draw_char(PLAIN, idle ? '-' : away ? '~' : ' ');
     }
-    put(PLAIN, "|");
-    new_line();
+    draw_text(PLAIN, "|");
+    end_line();
 }
 
-/* What a function of rmctl_overview.h prints, which ends its lines. */
-static void draw_printed(void print(FILE *, const struct inv_overview *),
-                         const struct inv_overview *o)
+/* Draws what a function of rmctl_admin_snapshot.h prints. */
+static void draw_printed(void print(FILE *, const struct inv_admin_snapshot *),
+                         const struct inv_admin_snapshot *o)
 {
     char *text = NULL;
     size_t length;
@@ -239,47 +240,47 @@ static void draw_printed(void print(FILE *, const struct inv_overview *),
     bool whole = !fclose(to);
     for (const char *c = text; whole && *c; c++) {
         if (*c == '\n')
-            new_line();
+            end_line();
         else
-            put_char(PLAIN, *c);
+            draw_char(PLAIN, *c);
     }
     free(text);
 }
 
-static void draw_domain(const struct view *v, uint32_t uid, const struct inv_overview *o)
+static void draw_domain(const struct view *v, uint32_t uid, const struct inv_admin_snapshot *o)
 {
     const struct view *before = view_before(v);
     unsigned held = 0;
     for (unsigned i = 0; i < v->nprocs; i++)
         held += v->process[i].held;
-    put(PLAIN, "%s: ", v->socket);
+    draw_text(PLAIN, "%s: ", v->socket);
     if (rmctl_of_another(uid))
-        put(PLAIN, "user %u, ", (unsigned)uid);
-    put(PLAIN, "%u %scores, %u in use, %u process%s", v->ncores, v->emulated ? "emulated " : "",
-        held, v->nprocs, v->nprocs == 1 ? "" : "es");
+        draw_text(PLAIN, "user %u, ", (unsigned)uid);
+    draw_text(PLAIN, "%u %scores, %u in use, %u process%s", v->ncores,
+              v->emulated ? "emulated " : "", held, v->nprocs, v->nprocs == 1 ? "" : "es");
     if (!v->pinned)
-        put(PLAIN, ", counted by tokens, %d free", v->free_tokens);
+        draw_text(PLAIN, ", counted by tokens, %d free", v->free_tokens);
     else if (before && v->time_ns > before->time_ns)
-        put(PLAIN, ", owners change %.1f times a second",
-            (double)(v->owner_moves - before->owner_moves) * 1e9 /
-                (double)(v->time_ns - before->time_ns));
-    new_line();
+        draw_text(PLAIN, ", owners change %.1f times a second",
+                  (double)(v->owner_moves - before->owner_moves) * 1e9 /
+                      (double)(v->time_ns - before->time_ns));
+    end_line();
     if (o)
-        draw_printed(overview_print_head, o);
-    put(PLAIN, "%5s %8s %5s %-16s %5s %5s %8s %8s %8s %8s %8s", "slot", "pid", "rank", "program",
-        "owned", "held", "useful", "lends/s", "borrow/s", "recl./s", "mean us");
-    new_line();
+        draw_printed(admin_print_head, o);
+    draw_text(PLAIN, "%5s %8s %5s %-16s %5s %5s %8s %8s %8s %8s %8s", "slot", "pid", "rank",
+              "program", "owned", "held", "useful", "lends/s", "borrow/s", "recl./s", "mean us");
+    end_line();
     for (unsigned i = 0; i < v->nprocs; i++)
         draw_process(v, &v->process[i]);
     if (o)
-        draw_printed(overview_print_orders, o);
+        draw_printed(admin_print_orders, o);
     if (v->pinned)
         draw_map(v);
-    new_line();
+    end_line();
 }
 
 /* In the last line of the screen, where there are rows below it. */
-static void draw_what_is_left_out(void)
+static void draw_rows_left_out(void)
 {
     int more = rows - (LINES - 1);
     if (rows <= LINES)
@@ -288,26 +289,27 @@ static void draw_what_is_left_out(void)
     column = 0;
     move(row, 0);
     clrtoeol();
-    put(PLAIN, "%d more lines: a taller terminal shows them, or --batch", more);
+    draw_text(PLAIN, "%d more lines: a taller terminal shows them, or --batch", more);
 }
 
-static void draw(const struct top *t)
+static void draw_frame(const struct top *t)
 {
     char clock[16];
     time_t now = time(NULL);
     struct tm tm;
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &tm));
     row = column = rows = 0;
-    put(PLAIN, "rmctl top  %s  every %g s%s", clock, t->delay_s, on_terminal ? "  q: quit" : "");
-    new_line();
+    draw_text(PLAIN, "rmctl top  %s  every %g s%s", clock, t->delay_s,
+              on_terminal ? "  q: quit" : "");
+    end_line();
     for (unsigned i = 0; i < ndomains; i++)
         draw_domain(&looks[turn][i], t->of.uid, orders[i]);
     if (!ndomains) {
-        put(PLAIN, "%s", *t->of.why ? t->of.why : "no rmd answers");
-        new_line();
+        draw_text(PLAIN, "%s", *t->of.why ? t->of.why : "no rmd answers");
+        end_line();
     }
     if (on_terminal)
-        draw_what_is_left_out();
+        draw_rows_left_out();
 }
 
 /* --- JSON */
@@ -332,7 +334,8 @@ static int print_frame_as_json(void)
     json_t *domains = json_array();
     for (unsigned i = 0; i < ndomains; i++) {
         const struct view *v = &looks[turn][i];
-        json_t *domain = overview_json(orders[i], v), *processes = json_object_get(domain, "processes");
+        json_t *domain = admin_snapshot_json(orders[i], v),
+               *processes = json_object_get(domain, "processes");
         for (unsigned p = 0; p < v->nprocs; p++)
             add_rates(json_array_get(processes, p), v, &v->process[p]);
         json_array_append_new(domains, domain);
@@ -347,7 +350,7 @@ static volatile sig_atomic_t ended;
  * not slept through. */
 static int end_pipe[2] = {-1, -1};
 
-static void end(int signal)
+static void handle_end_signal(int signal)
 {
     int error = errno;
     (void)signal;
@@ -358,7 +361,8 @@ static void end(int signal)
 
 static void end_on_signals(void)
 {
-    struct sigaction a = {.sa_handler = end}; /* no SA_RESTART: other waits end, too */
+    /* no SA_RESTART: other waits end, too */
+    struct sigaction a = {.sa_handler = handle_end_signal};
     if (end_pipe[0] < 0 && pipe2(end_pipe, O_NONBLOCK | O_CLOEXEC))
         end_pipe[0] = end_pipe[1] = -1; /* then a signal may be slept through, for one frame */
     sigaction(SIGINT, &a, NULL);
@@ -368,7 +372,7 @@ static void end_on_signals(void)
 
 /* Until the time has passed, a signal ends it or `fd` (-1: none) can be read; false when it never
  * can be again. */
-static bool wait_for(int fd, double seconds)
+static bool wait_for_input(int fd, double seconds)
 {
     struct pollfd p[] = {{.fd = end_pipe[0], .events = POLLIN}, {.fd = fd, .events = POLLIN}};
     if (poll(p, 2, (int)(seconds * 1000)) <= 0)
@@ -376,11 +380,11 @@ static bool wait_for(int fd, double seconds)
     return !(p[1].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-static int frame_in_batch(const struct top *t)
+static int print_frame(const struct top *t)
 {
     if (rmctl_common.json)
         return print_frame_as_json();
-    draw(t);
+    draw_frame(t);
     return fflush(stdout) ? RMCTL_FAILED : RMCTL_OK;
 }
 
@@ -390,11 +394,11 @@ static int run_in_batch(struct top *t, const struct rmctl_sockets *s)
     columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
     for (unsigned n = 0; !ended && (!t->frames || n < t->frames); n++) {
         if (n)
-            wait_for(-1, t->delay_s);
+            wait_for_input(-1, t->delay_s);
         if (ended)
             break;
-        look(s, &t->of);
-        if (frame_in_batch(t) != RMCTL_OK)
+        read_views(s, &t->of);
+        if (print_frame(t) != RMCTL_OK)
             return RMCTL_FAILED;
     }
     return RMCTL_OK;
@@ -416,7 +420,7 @@ static void use_colours(void)
  * the end. */
 static bool wait_for_key(const struct top *t)
 {
-    bool quit = !wait_for(STDIN_FILENO, t->delay_s), resized = false;
+    bool quit = !wait_for_input(STDIN_FILENO, t->delay_s), resized = false;
     timeout(0);
     for (int key; !quit && (key = getch()) != ERR;) {
         resized |= key == KEY_RESIZE;
@@ -447,10 +451,10 @@ static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
     for (unsigned n = 0; !ended && (!t->frames || n < t->frames); n++) {
         if (n && !wait_for_key(t))
             break;
-        look(s, &t->of);
+        read_views(s, &t->of);
         columns = COLS;
         erase();
-        draw(t);
+        draw_frame(t);
         refresh();
     }
     endwin();
@@ -462,11 +466,11 @@ int rmctl_top(int argc, char **argv)
 {
     static struct rmctl_sockets sockets;
     struct top t = {.delay_s = 1, .of.uid = INV_UNSAID};
-    rmctl_parse(argc, argv, rmctl_top_options, parse, "",
+    rmctl_parse(argc, argv, rmctl_top_options, parse_top_option, "",
                 "Cores, processes and rates, again and again.", &t);
     if (!rmctl_find_for(&sockets, t.of.uid))
         return RMCTL_FAILED;
-    look(&sockets, &t.of);
+    read_views(&sockets, &t.of);
     if (!ndomains) {
         rmctl_complain_of("look into", sockets.name[0], &t.of);
         return RMCTL_FAILED;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* With --json what came of it is printed, too. */
-static int conclude(const char *socket, const char *what, bool good, const char *why,
-                    unsigned lost)
+static int print_outcome(const char *socket, const char *what, bool good, const char *why,
+                         unsigned lost)
 {
     bool whole = good && !why[0] && !lost;
     json_t *v = json_pack("{ss ss ss ss si}", "socket", socket, "command", what, "outcome",
@@ -24,7 +24,7 @@ static int conclude(const char *socket, const char *what, bool good, const char 
     return whole ? RMCTL_OK : RMCTL_FAILED;
 }
 
-static int start(const char *socket, uint32_t uid, const char *path)
+static int start_trace(const char *socket, uint32_t uid, const char *path)
 {
     char why[RMD_TRACE_WHY];
     struct rmd_trace_file file;
@@ -39,10 +39,10 @@ static int start(const char *socket, uint32_t uid, const char *path)
         rmd_trace_file_discard(&file);
         fprintf(stderr, "rmctl: no trace in %s: %s\n", path, why);
     }
-    return conclude(socket, "trace start", started, started ? "" : why, 0);
+    return print_outcome(socket, "trace start", started, started ? "" : why, 0);
 }
 
-static int stop(const char *socket, uint32_t uid)
+static int stop_trace(const char *socket, uint32_t uid)
 {
     char why[RMD_TRACE_WHY];
     unsigned lost;
@@ -53,7 +53,7 @@ static int stop(const char *socket, uint32_t uid)
         fprintf(stderr, "rmctl: the trace is not complete: %s\n", why);
     if (lost)
         fprintf(stderr, "rmctl: the trace lacks %u events: rmd had no time to write them\n", lost);
-    return conclude(socket, "trace stop", stopped, why, lost);
+    return print_outcome(socket, "trace stop", stopped, why, lost);
 }
 
 const struct argp_option rmctl_trace_options[] = {
@@ -64,7 +64,7 @@ struct words {
     uint32_t uid; /* INV_UNSAID: our own */
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_trace_option(int key, char *arg, struct argp_state *state)
 {
     struct words *w = state->input;
     if (key == RMCTL_USER_KEY) {
@@ -85,12 +85,12 @@ int rmctl_trace(int argc, char **argv)
 {
     static struct rmctl_sockets sockets;
     struct words w = {.uid = INV_UNSAID};
-    rmctl_parse(argc, argv, rmctl_trace_options, parse, "start FILE\nstop",
+    rmctl_parse(argc, argv, rmctl_trace_options, parse_trace_option, "start FILE\nstop",
                 "Every change of a core's owner and holder, announcements and waits, of programs "
                 "that run already; invade-trace(1) shows them.",
                 &w);
     const char *socket = rmctl_find_one(&sockets);
     if (!socket)
         return RMCTL_FAILED;
-    return w.file ? start(socket, w.uid, w.file) : stop(socket, w.uid);
+    return w.file ? start_trace(socket, w.uid, w.file) : stop_trace(socket, w.uid);
 }

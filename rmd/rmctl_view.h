@@ -38,11 +38,11 @@ struct view {
     struct view_process process[INV_MAX_SLOTS];
 };
 
-void view_take(struct view *view, struct inv_table *table, const char *socket);
+void view_read(struct view *view, struct inv_table *table, const char *socket);
 /* The process in this slot; NULL: there is none. */
-const struct view_process *view_of(const struct view *view, int slot);
+const struct view_process *view_find_process(const struct view *view, int slot);
 
-/* All of it in JSON; what is ordered is added by overview_json.  (rmctl_status.c) */
+/* All of it in JSON; admin_snapshot_json adds the orders.  (rmctl_status.c) */
 json_t *view_json(const struct view *view);
 
 #endif

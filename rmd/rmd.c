@@ -6,18 +6,18 @@
  * announces a constraint (domain.c), a core is to go to another user (users.c), its launcher
  * goes away, a signal comes.
  *
- * The service, which is what it is without --private and --node, has a configuration file
- * (settings.c) and, run by root, all users.  The form for a further node of a launch (--node) is
- * nobody's: it ends when no process has been there for a while.  The embedded form (--private)
- * belongs to one `invade`: it ends when the other end of its ready descriptor is closed, however
- * the launcher ended.  The socket of both is abstract, so that nothing is left.
+ * Without --private and --node it is a service: it has a configuration file (settings.c), and
+ * serves all users if root runs it.  On a further node of a launch (--node) it has no launcher, and
+ * ends when there has been no process for a while.  The private form (--private) belongs to one
+ * `invade`: it ends when the other end of its ready descriptor is closed, however the launcher
+ * ended.  Both have abstract sockets, so that no file is left.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 #include "cpus.h"
-#include "keeper.h"
+#include "fd_holder.h"
 #include "launcher.h"
 #include "log.h"
 #include "machine.h"
@@ -156,7 +156,8 @@ static struct command_line line = {.sys_root = "", .ready_fd = -1, .listen_fd = 
 static struct rmd_settings settings;
 static struct inv_topology topology;
 
-static unsigned number(struct argp_state *state, const char *arg, unsigned least, unsigned most)
+static unsigned parse_number(struct argp_state *state, const char *arg, unsigned least,
+                             unsigned most)
 {
     unsigned n = least;
     if (!rmd_number(arg, least, most, &n))
@@ -164,7 +165,7 @@ static unsigned number(struct argp_state *state, const char *arg, unsigned least
     return n;
 }
 
-static void give(struct argp_state *state, enum rmd_key key, const char *value)
+static void give_setting(struct argp_state *state, enum rmd_key key, const char *value)
 {
     char why[RMD_CONFIG_MESSAGE];
     static struct rmd_settings unused;
@@ -184,14 +185,14 @@ static bool is_given(enum rmd_key key)
     return given;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     switch (key) {
     case 's':
-        give(state, RMD_KEY_SOCKET, arg);
+        give_setting(state, RMD_KEY_SOCKET, arg);
         return 0;
     case 'v':
-        give(state, RMD_KEY_LOG_LEVEL, "debug");
+        give_setting(state, RMD_KEY_LOG_LEVEL, "debug");
         return 0;
     case OPT_PRIVATE:
         line.private = true;
@@ -200,13 +201,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         line.node = true;
         return 0;
     case OPT_LISTEN_FD:
-        line.listen_fd = (int)number(state, arg, 3, 1 << 20);
+        line.listen_fd = (int)parse_number(state, arg, 3, 1 << 20);
         return 0;
     case OPT_READY_FD:
-        line.ready_fd = (int)number(state, arg, 3, 1 << 20);
+        line.ready_fd = (int)parse_number(state, arg, 3, 1 << 20);
         return 0;
     case OPT_PROCS:
-        line.procs = number(state, arg, 1, 1 << 20);
+        line.procs = parse_number(state, arg, 1, 1 << 20);
         return 0;
     case OPT_CONFIG:
         line.config = arg;
@@ -229,7 +230,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     default:
         if (key < OPT_KEY || key >= OPT_KEY + RMD_KEYS)
             return ARGP_ERR_UNKNOWN;
-        give(state, (enum rmd_key)(key - OPT_KEY), arg);
+        give_setting(state, (enum rmd_key)(key - OPT_KEY), arg);
         return 0;
     }
 }
@@ -267,7 +268,7 @@ static void apply_settings(void)
 /* --- reload */
 
 /* What cannot change while rmd runs stays as it is, and that is said. */
-static void keep_fixed(struct rmd_settings *fresh)
+static void keep_unreloadable(struct rmd_settings *fresh)
 {
     for (int k = 0; k < RMD_KEYS; k++) {
         if (rmd_key_reloadable((enum rmd_key)k))
@@ -284,30 +285,30 @@ static void keep_fixed(struct rmd_settings *fresh)
     fresh->enforce = settings.enforce;
 }
 
-static void reload(void)
+static void reload_settings(void)
 {
     static struct rmd_settings fresh;
     rmd_service_reloading();
     if (read_settings(&fresh)) {
-        keep_fixed(&fresh);
+        keep_unreloadable(&fresh);
         settings = fresh;
         apply_settings();
         rmd_users_reconfigured();
         rmd_log(RMD_NOTICE, "the configuration has been read again");
     } else {
-        rmd_say("the configuration has errors: the old one stays in force");
+        rmd_error("the configuration has errors: the old one stays in force");
     }
     rmd_service_ready(topology.description);
 }
 
-static void signal_came(struct rmd_source *source, uint32_t events)
+static void handle_signal(struct rmd_source *source, uint32_t events)
 {
     struct signalfd_siginfo info;
     (void)events;
     if (read(source->fd, &info, sizeof info) != sizeof info)
         return;
     if (info.ssi_signo == SIGHUP && is_service())
-        reload();
+        reload_settings();
     else
         rmd_stop(0);
 }
@@ -315,7 +316,7 @@ static void signal_came(struct rmd_source *source, uint32_t events)
 /* Before any thread is started, so that all inherit the mask. */
 static int watch_signals(void)
 {
-    static struct rmd_source source = {.ready = signal_came};
+    static struct rmd_source source = {.ready = handle_signal};
     sigset_t set;
     sigemptyset(&set);
     if (!has_job()) {
@@ -325,7 +326,7 @@ static int watch_signals(void)
     }
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file that has become too large is an error of write */
-    signal(SIGCHLD, SIG_IGN); /* as the first process of a container: nobody waits for orphans */
+    signal(SIGCHLD, SIG_IGN); /* rmd may be a container's first process: the kernel reaps orphans */
     sigprocmask(SIG_BLOCK, &set, NULL);
     source.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return source.fd < 0 ? -1 : rmd_watch(&source, EPOLLIN);
@@ -351,7 +352,7 @@ static void linger_from_now(void)
     timerfd_settime(linger.fd, 0, &t, NULL);
 }
 
-static void lingered(struct rmd_source *source, uint32_t events)
+static void linger_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
@@ -363,7 +364,7 @@ static void lingered(struct rmd_source *source, uint32_t events)
 static int watch_emptiness(void)
 {
     linger = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                 lingered};
+                                 linger_expired};
     if (linger.fd < 0)
         return -1;
     linger_from_now();
@@ -381,11 +382,11 @@ static int find_cores(void)
     if (failed && line.node && *cores && errno == ENODEV)
         failed = inv_topology_detect(&topology, NULL, first_only);
     if (failed && errno == EOVERFLOW)
-        rmd_say("this kernel has more than %d possible CPUs: see LIMITS in rmd(8)", INV_MAX_CPUS);
+        rmd_error("this kernel has more than %d possible CPUs: see LIMITS in rmd(8)", INV_MAX_CPUS);
     else if (failed)
-        rmd_say("no CPU is left of --cores=%s: see the affinity mask of who starts rmd "
-                "(in a shell: taskset -cp $$)",
-                cores);
+        rmd_error("no CPU is left of --cores=%s: see the affinity mask of who starts rmd "
+                  "(in a shell: taskset -cp $$)",
+                  cores);
     else if (topology.unused)
         rmd_log(RMD_WARNING, "a core table has room for %d CPUs: %u more stay unused; --cores chooses",
                 INV_MAX_CORES, topology.unused);
@@ -406,11 +407,11 @@ static void lower_sched_latency(void)
     } attributes = {.size = sizeof attributes, .runtime_ns = 100000};
     syscall(SYS_sched_setattr, 0, &attributes, 0);
     if (setpriority(PRIO_PROCESS, 0, -15))
-        rmd_chat("running at the usual priority");
+        rmd_debug("running at the usual priority");
 }
 
 /* A descriptor for each process, and some for each user. */
-static void have_descriptors(void)
+static void raise_fd_limit(void)
 {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur == files.rlim_max)
@@ -421,7 +422,7 @@ static void have_descriptors(void)
 
 /* A table is a file to the kernel.  The limit that the user set stays where it suffices, since
  * traces are written under it. */
-static int have_table_size(void)
+static int raise_file_size_limit(void)
 {
     const rlim_t needed = INV_TABLE_BYTES;
     struct rlimit files;
@@ -430,9 +431,9 @@ static int have_table_size(void)
     files.rlim_cur = needed;
     if (files.rlim_max >= needed && !setrlimit(RLIMIT_FSIZE, &files))
         return 0;
-    rmd_say("the largest file allowed (RLIMIT_FSIZE) is smaller than a core table: allow %u KiB, "
-            "or all by ulimit -f unlimited",
-            (unsigned)((needed + 1023) / 1024));
+    rmd_error("the largest file allowed (RLIMIT_FSIZE) is smaller than a core table: allow %u KiB, "
+              "or all by ulimit -f unlimited",
+              (unsigned)((needed + 1023) / 1024));
     return -1;
 }
 
@@ -441,15 +442,15 @@ static int check_kernel(void)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (pidfd < 0) {
-        rmd_say("this kernel has no pidfd_open (%s); Linux 5.3 or later is needed",
-                strerror(errno));
+        rmd_error("this kernel has no pidfd_open (%s); Linux 5.3 or later is needed",
+                  strerror(errno));
         return -1;
     }
     return close(pidfd);
 }
 
-/* Who starts us with a descriptor closed does not want our lines in what we open next. */
-static void have_standard_files(void)
+/* If rmd is started with stderr closed, the next file that it opens must not get its log lines. */
+static void open_standard_files(void)
 {
     int fd;
     do
@@ -470,13 +471,13 @@ static int check_config(const char *path)
 
 static struct rmd_access access_of(bool several)
 {
-    struct rmd_access who = {several, settings.group, settings.gid};
+    struct rmd_access access = {several, settings.group, settings.gid};
     const struct group *usual = several ? getgrnam(GROUP) : NULL;
-    if (who.group == RMD_GROUP_DEFAULT && usual) {
-        who.group = RMD_GROUP_ONE;
-        who.gid = usual->gr_gid;
+    if (access.group == RMD_GROUP_DEFAULT && usual) {
+        access.group = RMD_GROUP_ONE;
+        access.gid = usual->gr_gid;
     }
-    return who;
+    return access;
 }
 
 static const char *socket_name(void)
@@ -487,54 +488,54 @@ static const char *socket_name(void)
 
 static int listen_for_clients(bool several, int handed_over)
 {
-    struct rmd_access who = access_of(several);
+    struct rmd_access access = access_of(several);
     int fd = line.listen_fd >= 0 ? line.listen_fd : handed_over;
-    return fd >= 0 ? rmd_server_inherit(fd, &who) : rmd_server_open(socket_name(), &who);
+    return fd >= 0 ? rmd_server_inherit(fd, &access) : rmd_server_open(socket_name(), &access);
 }
 
-/* Take back what a former rmd of this socket has left, from who has kept it.  False: it makes no
- * sense, and has been said. */
-static bool take_back(int *handed_over)
+/* Receives the descriptors that a former rmd on this socket has stored.  False: they make no sense,
+ * and rmd has logged that. */
+static bool receive_stored(int *handed_over)
 {
     if (!is_service())
         return true;
-    if (!rmd_service_take(handed_over, rmd_users_take_back))
+    if (!rmd_service_receive(handed_over, rmd_users_receive_stored))
         return false;
-    if (!rmd_service_keeps()) {
+    if (!rmd_service_can_store()) {
         if (geteuid() == 0)
             rmd_server_make_directory(socket_name());
-        rmd_keeper_find(socket_name(), rmd_users_take_back);
+        rmd_fd_holder_find(socket_name(), rmd_users_receive_stored);
     }
     rmd_users_former_cores(&topology, line.sys_root);
     return true;
 }
 
-/* In what has been taken back. */
-static void go_on(void)
+/* Takes over the tables that were received. */
+static void take_over_tables(void)
 {
-    if (!rmd_service_keeps())
-        rmd_keeper_open(socket_name());
-    rmd_users_adopt();
+    if (!rmd_service_can_store())
+        rmd_fd_holder_start(socket_name());
+    rmd_users_take_over();
 }
 
-static void keep(uid_t uid, int table_fd, int state_fd)
+static void store_table(uid_t uid, int table_fd, int state_fd)
 {
-    if (rmd_service_keeps())
-        rmd_service_keep(uid, table_fd, state_fd);
+    if (rmd_service_can_store())
+        rmd_service_store(uid, table_fd, state_fd);
     else
-        rmd_keeper_keep(uid, table_fd, state_fd);
+        rmd_fd_holder_store(uid, table_fd, state_fd);
 }
 
-static void keep_orders(int fd)
+static void store_orders(int fd)
 {
-    if (rmd_service_keeps())
-        rmd_service_keep_orders(fd);
+    if (rmd_service_can_store())
+        rmd_service_store_orders(fd);
     else
-        rmd_keeper_keep_orders(fd);
+        rmd_fd_holder_store_orders(fd);
 }
 
 /* -1, and has said why: end() is to be called then, too. */
-static int start(void)
+static int start_rmd(void)
 {
     bool several = is_service() && geteuid() == 0;
     int handed_over = -1;
@@ -543,54 +544,54 @@ static int start(void)
         .sys_root = line.sys_root,
         .several = several,
         .emptied = line.node ? linger_from_now : NULL,
-        .keep = is_service() ? keep : NULL,
-        .keep_orders = is_service() ? keep_orders : NULL,
+        .store = is_service() ? store_table : NULL,
+        .store_orders = is_service() ? store_orders : NULL,
     };
     if (has_job())
         rmd_launcher_outlive_signals(); /* first: the launcher counts on it */
     lower_sched_latency(); /* to find the cores takes a turn on each of them */
-    if (check_kernel() || have_table_size() || find_cores())
+    if (check_kernel() || raise_file_size_limit() || find_cores())
         return -1;
-    have_descriptors();
+    raise_fd_limit();
     bool good = !watch_signals();
-    if (good && !take_back(&handed_over))
+    if (good && !receive_stored(&handed_over))
         return -1;
     if (!good || rmd_users_open(&topology, &settings, &users) ||
         (line.node && watch_emptiness())) {
-        rmd_say("cannot start: %s", strerror(errno));
+        rmd_error("cannot start: %s", strerror(errno));
         return -1;
     }
     if (is_service())
-        go_on();
+        take_over_tables();
     const char *metrics = settings.text[RMD_KEY_METRICS];
     if (listen_for_clients(several, handed_over) ||
-        !rmd_machine_cap(line.sys_root, settings.power_cap, users.keep_orders) ||
+        !rmd_machine_cap(line.sys_root, settings.power_cap, users.store_orders) ||
         (*metrics && rmd_metrics_serve(metrics)))
         return -1;
     if (watch_launcher()) {
-        rmd_say("cannot reach the launcher: %s", strerror(errno));
+        rmd_error("cannot reach the launcher: %s", strerror(errno));
         return -1;
     }
     return 0;
 }
 
 /* However far start has come. */
-static void end(void)
+static void end_rmd(void)
 {
     rmd_machine_close();
     rmd_server_close();
     rmd_metrics_close();
     rmd_users_close();
-    rmd_keeper_close(); /* last: what the others have had kept stays where it is of use */
+    rmd_fd_holder_close(); /* last: the others have stored or dropped their descriptors by then */
 }
 
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        options, parse, NULL, "rmd - moves cores between the processes of a node",
+        options, parse_option, NULL, "rmd - moves cores between the processes of a node",
         NULL,    NULL,  NULL};
     argp_program_version = "rmd " PACKAGE_VERSION;
-    have_standard_files();
+    open_standard_files();
     rmd_log_open();
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
     if (line.check)
@@ -601,20 +602,20 @@ int main(int argc, char **argv)
     if (!read_settings(&settings))
         return 1;
     apply_settings();
-    if (start()) {
-        end();
+    if (start_rmd()) {
+        end_rmd();
         return 1;
     }
     if (is_service()) {
         rmd_log(RMD_NOTICE, "serving %s", topology.description);
         rmd_service_ready(topology.description);
     }
-    rmd_chat("%s, socket %s", topology.description, socket_name());
+    rmd_debug("%s, socket %s", topology.description, socket_name());
     int status = rmd_loop();
     if (is_service()) {
         rmd_log(RMD_NOTICE, "ending");
         rmd_service_stopping();
     }
-    end();
+    end_rmd();
     return status;
 }

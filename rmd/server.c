@@ -2,22 +2,22 @@
 /*
  * server.c - one request, one answer, then the connection is closed.
  *
- * Nothing in a message is believed about who sent it: uid, pid and pidfd are the
- * kernel's.  No client can make rmd wait: every socket is non-blocking, and of clients
- * that never send or never read only so many are kept, and so many of each user, so that
- * none keeps another one out.  Who asks for much is served later (account.h).
+ * The kernel tells uid, pid and pidfd of a client, never a message.  No client can make rmd wait:
+ * every socket is non-blocking.  The number of connections is limited, in all and for each user, so
+ * that clients which never send or read do not keep others out.  Requests of a user above the rate
+ * limit are served later (rate_limit.h).
  */
 #define _GNU_SOURCE
 #include "server.h"
-#include "account.h"
+#include "admin_snapshot.h"
 #include "control.h"
 #include "events.h"
 #include "log.h"
 #include "metrics.h"
 #include "now.h"
-#include "overview.h"
 #include "peer.h"
 #include "procstat.h"
+#include "rate_limit.h"
 #include "replaced.h"
 #include "report.h"
 #include "socket.h"
@@ -50,16 +50,17 @@
 
 enum { CONNECTIONS_MAX = 256, CONNECTIONS_OF_USER = 128, RANK_MAX = 1 << 24 };
 enum { GROUPS_MAX = 65536 }; /* NGROUPS_MAX of Linux */
-/* How long is rested after a client that has to wait anyway, in times that it took to let it in. */
-enum { REST = 20, FULL_NS = 100000000 /* or while there is no room for one */ };
+/* The listener backs off for BACKOFF_FACTOR times the duration of an accept if the client has to
+ * wait anyway, and for FULL_NS if there is no room for a client. */
+enum { BACKOFF_FACTOR = 20, FULL_NS = 100000000 };
 
 struct connection {
     struct rmd_source source;
     struct connection *next;
     struct ucred peer;
-    uid_t about;               /* whose domain it asks for, mostly its user's; */
+    uid_t about;               /* the user whose domain it asks for, mostly its own; */
     struct rmd_domain *domain; /* which this is, while it is answered; NULL: not known */
-    struct rmd_telling reports; /* being sent */
+    struct rmd_report_cursor reports; /* being sent */
     unsigned sent;
     bool sending;
     bool operator;           /* root, or our own user */
@@ -68,7 +69,7 @@ struct connection {
     bool held;               /* it is served later, */
     uint32_t events;         /* with these */
     uint64_t next_event;     /* of those that it gets; 0 it gets none */
-    char *text;              /* or an overview: being sent; of so many bytes `sent` have been */
+    char *text;              /* or an admin snapshot: being sent; `sent` bytes of it have been */
     size_t text_bytes;
 };
 
@@ -77,10 +78,10 @@ static struct rmd_access access_for;
 static struct sockaddr_un address;
 static struct connection *connections; /* newest first */
 static unsigned nconnections;
-static uint64_t rests_until_ns; /* the listener; 0: it listens */
+static uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
 static uint64_t later_ns;       /* when the timer rings; 0: never */
 
-static void hang_up(struct connection *c)
+static void close_connection(struct connection *c)
 {
     struct connection **link = &connections;
     while (*link != c)
@@ -94,12 +95,12 @@ static void hang_up(struct connection *c)
         rmd_unwatch(&c->source);
         rmd_peer_close(c->source.fd);
     }
-    rmd_telling_end(&c->reports);
+    rmd_report_cursor_free(&c->reports);
     free(c);
 }
 
-static void reply(int fd, enum inv_status status, unsigned slot, unsigned count, int pass_fd,
-                  const char *message)
+static void send_reply(int fd, enum inv_status status, unsigned slot, unsigned count, int pass_fd,
+                       const char *message)
 {
     struct inv_reply r = {.magic = INV_PROTOCOL_MAGIC,
                           .version = INV_PROTOCOL_VERSION,
@@ -108,13 +109,13 @@ static void reply(int fd, enum inv_status status, unsigned slot, unsigned count,
                           .count = count};
     snprintf(r.message, sizeof r.message, "%s", message);
     if (inv_socket_send(fd, &r, sizeof r, pass_fd, MSG_DONTWAIT) < 0)
-        rmd_chat("a client went away before its answer: %s", strerror(errno));
+        rmd_debug("a client went away before its answer: %s", strerror(errno));
 }
 
-static void refuse(struct connection *c, enum inv_status status, const char *message)
+static void send_refusal(struct connection *c, enum inv_status status, const char *message)
 {
-    rmd_chat("refused process %d: %s", (int)c->peer.pid, message);
-    reply(c->source.fd, status, 0, 0, -1, message);
+    rmd_debug("refused process %d: %s", (int)c->peer.pid, message);
+    send_reply(c->source.fd, status, 0, 0, -1, message);
 }
 
 /* A descriptor of the process that connected.  Where the kernel cannot tell it for the socket the
@@ -131,9 +132,9 @@ static int pidfd_of_peer(const struct connection *c)
     return (int)syscall(SYS_pidfd_open, c->peer.pid, 0);
 }
 
-/* Is it still its user's, which it is no more after exec of a set-uid program?  An rmd of one user may
- * do nothing to another's, and need not see all of its user's in /proc.  If not, with errno. */
-static bool is_its_users(const struct connection *c)
+/* Is it still its user's, which it is no more after exec of a set-uid program?  An rmd of one user
+ * may do nothing to another's, and need not see all of its user's in /proc.  If not, with errno. */
+static bool runs_as_its_user(const struct connection *c)
 {
     uid_t owner;
     if (!access_for.several)
@@ -143,16 +144,16 @@ static bool is_its_users(const struct connection *c)
     return seen && owner == c->peer.uid;
 }
 
-/* The same, if the process is there.  Who is a member is moved to its user's cores, so that of
- * another user is not to be one.  Without SO_PEERPIDFD it may be another process of the same
- * user, who may do to it whatever rmd does. */
-static int pidfd_of(const struct connection *c)
+/* A pidfd of the client if it lives and runs as its user.  rmd moves members to their user's cores,
+ * so a process of another user must not become one.  Without SO_PEERPIDFD it may be another process
+ * of the same user, which is no danger: that user may do the same to it. */
+static int pidfd_of_client(const struct connection *c)
 {
     int pidfd = pidfd_of_peer(c), error = 0;
     if (pidfd < 0)
         return -1;
-    /* in this order: while it lives the pid is nobody else's */
-    if (!is_its_users(c))
+    /* in this order: while it lives, no other process has its pid */
+    if (!runs_as_its_user(c))
         error = errno;
     if (!rmd_alive(pidfd))
         error = ESRCH;
@@ -165,7 +166,7 @@ static int pidfd_of(const struct connection *c)
 
 static void answer_join(struct connection *c, const struct inv_request *request)
 {
-    int pidfd = pidfd_of(c);
+    int pidfd = pidfd_of_client(c);
     if (pidfd < 0) {
         char why[sizeof((struct inv_reply *)0)->message];
         bool gone = errno == ESRCH || errno == EINVAL; /* of Linux 6.5 */
@@ -173,28 +174,30 @@ static void answer_join(struct connection *c, const struct inv_request *request)
                  gone              ? "it has ended, or is another user's by now"
                  : errno == EACCES ? "/proc does not show it to rmd"
                                    : strerror(errno));
-        refuse(c, INV_E_PROTOCOL, why);
+        send_refusal(c, INV_E_PROTOCOL, why);
         return;
     }
     int slot = rmd_users_join(c->peer.uid, c->peer.pid, pidfd, request);
     if (slot >= 0) {
         int own = rmd_replaced_begin(c->domain, (unsigned)slot);
-        reply(c->source.fd, INV_OK, (unsigned)slot, 0, own < 0 ? c->domain->table_fd : own, "");
+        send_reply(c->source.fd, INV_OK, (unsigned)slot, 0, own < 0 ? c->domain->table_fd : own,
+                   "");
         if (own >= 0)
             close(own);
     } else
-        refuse(c, INV_E_FULL,
-               errno == ENOSPC    ? "the domain has no slot left"
-               : errno == EDQUOT ? "other user IDs of yours have all cores of your share already"
-               : errno == EUSERS ? "every core has a user already"
-               : errno == EXDEV ? "Slurm has bound it to none of our CPUs"
-               : errno == EFBIG  ? "ulimit -f (RLIMIT_FSIZE) of rmd is smaller than a core table"
-                                 : "rmd cannot make a core table");
+        send_refusal(
+            c, INV_E_FULL,
+            errno == ENOSPC   ? "the domain has no slot left"
+            : errno == EDQUOT ? "other user IDs of yours have all cores of your share already"
+            : errno == EUSERS ? "every core has a user already"
+            : errno == EXDEV  ? "Slurm has bound it to none of our CPUs"
+            : errno == EFBIG  ? "ulimit -f (RLIMIT_FSIZE) of rmd is smaller than a core table"
+                              : "rmd cannot make a core table");
 }
 
 /* Is there something to be seen?  Else it has been refused: another user gets no domain, and none
  * is shown as if there were one, because an operator looks. */
-static bool is_there(struct connection *c)
+static bool has_domain_to_show(struct connection *c)
 {
     char why[sizeof((struct inv_reply *)0)->message];
     if (c->about == c->peer.uid || (c->domain && c->domain->live))
@@ -202,21 +205,22 @@ static bool is_there(struct connection *c)
     snprintf(why, sizeof why,
              "user %u has no managed process now: rmctl status lists the users that have some",
              (unsigned)c->about);
-    refuse(c, INV_E_USER, why);
+    send_refusal(c, INV_E_USER, why);
     return false;
 }
 
 static void answer_observe(struct connection *c)
 {
-    if (!is_there(c))
+    if (!has_domain_to_show(c))
         return;
     int fd = rmd_domain_observe(c->domain);
     if (fd < 0) {
-        refuse(c, INV_E_FULL, "rmd cannot show the core table");
+        send_refusal(c, INV_E_FULL, "rmd cannot show the core table");
         return;
     }
-    bool all = access_for.several || !c->domain->here;
-    reply(c->source.fd, INV_OK, 0, all ? c->domain->topology.ncores : c->domain->here, fd, "");
+    bool all = access_for.several || !c->domain->granted;
+    send_reply(c->source.fd, INV_OK, 0, all ? c->domain->topology.ncores : c->domain->granted, fd,
+               "");
     close(fd);
 }
 
@@ -238,7 +242,7 @@ static bool send_reports(struct connection *c)
         free(r.record);
         if (!sent)
             return error != EAGAIN;
-        rmd_telling_next(&c->reports);
+        rmd_report_cursor_advance(&c->reports);
     }
     return true;
 }
@@ -246,13 +250,13 @@ static bool send_reports(struct connection *c)
 static bool answer_report(struct connection *c)
 {
     c->sending = true;
-    reply(c->source.fd, INV_OK, 0, rmd_domain_tell_reports(c->domain, &c->reports), -1, "");
+    send_reply(c->source.fd, INV_OK, 0, rmd_domain_begin_reports(c->domain, &c->reports), -1, "");
     if (send_reports(c))
         return true;
     return rmd_watch(&c->source, EPOLLOUT) != 0;
 }
 
-static bool plausible(const struct inv_request *r)
+static bool is_plausible(const struct inv_request *r)
 {
     return r->rank >= -1 && r->rank <= RANK_MAX && r->size >= -1 && r->size <= RANK_MAX &&
            r->local_size >= -1 && r->local_size <= RANK_MAX && r->local_rank >= -1 &&
@@ -260,12 +264,13 @@ static bool plausible(const struct inv_request *r)
            memchr(r->program, '\0', sizeof r->program);
 }
 
-static void answer_deposit(struct connection *c, const struct inv_package *package, size_t bytes)
+static void answer_submit(struct connection *c, const struct inv_remote_report *remote,
+                          size_t bytes)
 {
-    if (rmd_domain_deposit(c->domain, c->peer.pid, package, bytes))
-        refuse(c, INV_E_PROTOCOL, "no report, or not from a member");
+    if (rmd_domain_submit_report(c->domain, c->peer.pid, remote, bytes))
+        send_refusal(c, INV_E_PROTOCOL, "no report, or not from a member");
     else
-        reply(c->source.fd, INV_OK, 0, 0, -1, "");
+        send_reply(c->source.fd, INV_OK, 0, 0, -1, "");
 }
 
 static void answer_policy(struct connection *c, const char *name)
@@ -274,17 +279,17 @@ static void answer_policy(struct connection *c, const char *name)
     char message[sizeof((struct inv_reply *)0)->message];
     if (!policy) {
         snprintf(message, sizeof message, "no such policy: use %s", rmd_policy_names());
-        refuse(c, INV_E_PROTOCOL, message);
+        send_refusal(c, INV_E_PROTOCOL, message);
         return;
     }
     if (*name && !rmd_users_choose(c->about, policy)) {
-        refuse(c, INV_E_FULL, "rmd has no memory");
+        send_refusal(c, INV_E_FULL, "rmd has no memory");
         return;
     }
     if (*name)
-        rmd_chat("process %d of user %u chooses policy %s for user %u", (int)c->peer.pid,
-                 (unsigned)c->peer.uid, policy->name, (unsigned)c->about);
-    reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
+        rmd_debug("process %d of user %u chooses policy %s for user %u", (int)c->peer.pid,
+                  (unsigned)c->peer.uid, policy->name, (unsigned)c->about);
+    send_reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
 }
 
 static bool starts_trace(const struct inv_request *r)
@@ -295,15 +300,15 @@ static bool starts_trace(const struct inv_request *r)
 /* The trace's thread takes the file, and answers. */
 static void answer_trace_start(struct connection *c)
 {
-    if (!is_there(c))
+    if (!has_domain_to_show(c))
         return;
     rmd_unwatch(&c->source);
     if (!rmd_trace_start(c->domain, c->peer.uid, c->source.fd))
         c->source.fd = -1;
     else if (errno == EBUSY)
-        refuse(c, INV_E_STATE, "a trace is being taken already");
+        send_refusal(c, INV_E_STATE, "a trace is being taken already");
     else
-        refuse(c, INV_E_FULL, strerror(errno));
+        send_refusal(c, INV_E_FULL, strerror(errno));
 }
 
 /* The trace's thread answers when all is in the file. */
@@ -319,27 +324,27 @@ static void answer_trace(struct connection *c, const struct inv_request *request
     if (carries)
         answer_trace_start(c);
     else if (starts_trace(request))
-        refuse(c, INV_E_PROTOCOL, "no file came with it");
+        send_refusal(c, INV_E_PROTOCOL, "no file came with it");
     else if (strcmp(request->program, "stop") || !c->domain || !c->domain->trace)
-        refuse(c, INV_E_STATE, "no trace is being taken");
+        send_refusal(c, INV_E_STATE, "no trace is being taken");
     else if (!c->operator && rmd_trace_taker(c->domain) != c->peer.uid)
-        refuse(c, INV_E_STATE, "an operator has begun this trace, and ends it");
+        send_refusal(c, INV_E_STATE, "an operator has begun this trace, and ends it");
     else
         answer_trace_stop(c);
 }
 
 /* --- rmctl: commands, events, metrics */
 
-static void control_answered(void *client, const struct inv_outcome *outcome)
+static void send_outcome(void *client, const struct inv_outcome *outcome)
 {
     struct connection *c = client;
-    reply(c->source.fd, INV_OK, 0, 1, -1, "");
+    send_reply(c->source.fd, INV_OK, 0, 1, -1, "");
     if (send(c->source.fd, outcome, sizeof *outcome, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        rmd_chat("a client went away before its answer: %s", strerror(errno));
+        rmd_debug("a client went away before its answer: %s", strerror(errno));
     c->answered = true;
     if (c->waiting) {
         c->waiting = false;
-        hang_up(c);
+        close_connection(c);
     }
 }
 
@@ -347,14 +352,14 @@ static bool answer_control(struct connection *c, const void *message)
 {
     struct inv_control command;
     memcpy(&command, message, sizeof command);
-    const struct rmd_asker asker = {c->peer.uid, c->operator, c, control_answered};
+    const struct rmd_asker asker = {c->peer.uid, c->operator, c, send_outcome};
     rmd_control(&command, &asker);
     c->waiting = !c->answered;
     return c->answered;
 }
 
-/* The last word to who follows, if it has room for it: why, "" when rmd ends. */
-static void end_events(struct connection *c, const char *why)
+/* Sends the last event to a client that follows, if its socket has room.  why: "": rmd ends. */
+static void send_end_event(struct connection *c, const char *why)
 {
     struct inv_event end = {.kind = INV_EVENT_END, .uid = INV_UNSAID, .rank = -1};
     snprintf(end.text, sizeof end.text, "%s", why);
@@ -390,7 +395,7 @@ static bool answer_events(struct connection *c, const void *message)
     c->follows = watch.follow;
     c->next_event = watch.since ? watch.since : 1;
     c->sending = true;
-    reply(c->source.fd, INV_OK, 0, 0, -1, "");
+    send_reply(c->source.fd, INV_OK, 0, 0, -1, "");
     return send_events(c);
 }
 
@@ -411,25 +416,27 @@ static bool answer_text(struct connection *c, char *text)
 {
     c->text = text;
     if (!c->text) {
-        refuse(c, INV_E_FULL, "rmd has no memory");
+        send_refusal(c, INV_E_FULL, "rmd has no memory");
         return true;
     }
     c->sending = true;
-    reply(c->source.fd, INV_OK, 0, (unsigned)((c->text_bytes + INV_CHUNK - 1) / INV_CHUNK), -1, "");
+    send_reply(c->source.fd, INV_OK, 0, (unsigned)((c->text_bytes + INV_CHUNK - 1) / INV_CHUNK), -1,
+               "");
     return send_text(c);
 }
 
-static bool answer_overview(struct connection *c)
+static bool answer_admin_snapshot(struct connection *c)
 {
     bool all = c->operator && c->about == c->peer.uid;
-    return !is_there(c) || answer_text(c, rmd_overview(c->domain, all, &c->text_bytes));
+    return !has_domain_to_show(c) ||
+           answer_text(c, rmd_admin_snapshot(c->domain, all, &c->text_bytes));
 }
 
 /* What a connection is in the middle of sending.  True when it is done. */
-static bool send_more(struct connection *c, uint32_t events)
+static bool continue_sending(struct connection *c, uint32_t events)
 {
     if (events & (EPOLLHUP | EPOLLERR) || (c->next_event && events & EPOLLIN))
-        return true; /* who follows has nothing more to say */
+        return true; /* a client that follows sends no more */
     if (c->text)
         return send_text(c);
     if (c->next_event)
@@ -439,13 +446,13 @@ static bool send_more(struct connection *c, uint32_t events)
 }
 
 /* True when the connection has done its work.  `carries` a file for a trace? */
-static bool answer(struct connection *c, const struct inv_package *message, size_t bytes,
-                   bool carries)
+static bool answer_request(struct connection *c, const struct inv_remote_report *message,
+                           size_t bytes, bool carries)
 {
     const struct inv_request *request = &message->request;
     switch (request->kind) {
-    case INV_DEPOSIT:
-        answer_deposit(c, message, bytes);
+    case INV_SUBMIT_REPORT:
+        answer_submit(c, message, bytes);
         return true;
     case INV_JOIN:
         answer_join(c, request);
@@ -455,10 +462,11 @@ static bool answer(struct connection *c, const struct inv_package *message, size
         return true;
     case INV_LEAVE:
         rmd_domain_leave(c->domain, c->peer.pid);
-        reply(c->source.fd, INV_OK, 0, 0, -1, "");
+        send_reply(c->source.fd, INV_OK, 0, 0, -1, "");
         return true;
     case INV_SAY:
-        reply(c->source.fd, INV_OK, 0, rmd_notice_first(&c->domain->notices, request->launch), -1, "");
+        send_reply(c->source.fd, INV_OK, 0, rmd_dedup_first(&c->domain->messages, request->launch),
+                   -1, "");
         return true;
     case INV_REPORT:
         return answer_report(c);
@@ -471,59 +479,61 @@ static bool answer(struct connection *c, const struct inv_package *message, size
         return answer_events(c, message);
     case INV_METRICS:
         return answer_text(c, rmd_metrics_text(c->peer.uid, c->operator, &c->text_bytes));
-    case INV_OVERVIEW:
-        return answer_overview(c);
+    case INV_ADMIN_SNAPSHOT:
+        return answer_admin_snapshot(c);
     case INV_TRACE:
         answer_trace(c, request, carries);
         return true;
     default:
-        refuse(c, INV_E_PROTOCOL, "unknown kind of request");
+        send_refusal(c, INV_E_PROTOCOL, "unknown kind of request");
         return true;
     }
 }
 
 /* May it be a struct inv_about? */
-static bool may_name_a_user(uint32_t kind)
+static bool may_name_user(uint32_t kind)
 {
-    return kind == INV_OBSERVE || kind == INV_OVERVIEW || kind == INV_POLICY || kind == INV_TRACE;
+    return kind == INV_OBSERVE || kind == INV_ADMIN_SNAPSHOT || kind == INV_POLICY ||
+           kind == INV_TRACE;
 }
 
-/* Whose messages may have other sizes, too. */
-static bool of_another_version(const struct inv_request *r, size_t bytes)
+/* Is it of another protocol version?  Then its size may be another one, too. */
+static bool has_other_version(const struct inv_request *r, size_t bytes)
 {
     return bytes >= offsetof(struct inv_request, kind) && r->magic == INV_PROTOCOL_MAGIC &&
            r->version != INV_PROTOCOL_VERSION;
 }
 
-/* A message of so many bytes, of which there is memory for a struct inv_package at most. */
-static bool well_formed(const struct inv_request *r, size_t bytes)
+/* Checks the size and the fields of a message of `bytes` bytes.  At most sizeof(struct
+ * inv_remote_report) of them are in memory. */
+static bool is_well_formed(const struct inv_request *r, size_t bytes)
 {
-    if (bytes < sizeof *r || r->magic != INV_PROTOCOL_MAGIC || !plausible(r))
+    if (bytes < sizeof *r || r->magic != INV_PROTOCOL_MAGIC || !is_plausible(r))
         return false;
     switch (r->kind) {
-    case INV_DEPOSIT:
-        return bytes <= sizeof(struct inv_package);
+    case INV_SUBMIT_REPORT:
+        return bytes <= sizeof(struct inv_remote_report);
     case INV_CONTROL:
         return bytes == sizeof(struct inv_control);
     case INV_EVENTS:
         return bytes == sizeof(struct inv_watch);
     default:
-        return bytes == sizeof *r ||
-               (may_name_a_user(r->kind) && bytes == sizeof(struct inv_about));
+        return bytes == sizeof *r || (may_name_user(r->kind) && bytes == sizeof(struct inv_about));
     }
 }
 
-/* Whose domain a well-formed message is about. */
-static uid_t user_of(const struct connection *c, const struct inv_package *message, size_t bytes)
+/* The user whose domain a well-formed message is about. */
+static uid_t user_of_request(const struct connection *c, const struct inv_remote_report *message,
+                             size_t bytes)
 {
     struct inv_about about = {.uid = INV_UNSAID};
-    if (may_name_a_user(message->request.kind) && bytes == sizeof about)
+    if (may_name_user(message->request.kind) && bytes == sizeof about)
         memcpy(&about, message, sizeof about);
     return about.uid == INV_UNSAID ? c->peer.uid : about.uid;
 }
 
 /* To the domain of this user, if that is for the other end to see.  Else it has been refused. */
-static bool turn_to(struct connection *c, uid_t uid)
+static bool select_domain(struct connection *c, uid_t uid)
 {
     char why[sizeof((struct inv_reply *)0)->message];
     c->about = uid;
@@ -540,13 +550,13 @@ static bool turn_to(struct connection *c, uid_t uid)
                  (unsigned)uid, (unsigned)getuid());
     else
         return true;
-    refuse(c, INV_E_USER, why);
+    send_refusal(c, INV_E_USER, why);
     return false;
 }
 
 #ifdef SO_PEERGROUPS
 /* Is it among the supplementary groups that the other end had when it connected? */
-static bool in_group(int fd, gid_t gid)
+static bool is_in_group(int fd, gid_t gid)
 {
     socklen_t size = GROUPS_MAX * sizeof(gid_t);
     gid_t *groups = malloc(size);
@@ -558,7 +568,7 @@ static bool in_group(int fd, gid_t gid)
     return found;
 }
 #else
-static bool in_group(int fd, gid_t gid)
+static bool is_in_group(int fd, gid_t gid)
 {
     (void)fd;
     (void)gid;
@@ -566,73 +576,70 @@ static bool in_group(int fd, gid_t gid)
 }
 #endif
 
-static bool operates(uid_t uid)
-{
-    return uid == getuid() || (access_for.several && uid == 0);
-}
+static bool is_operator(uid_t uid) { return uid == getuid() || (access_for.several && uid == 0); }
 
 /* May the other end ask, and is there an answer?  Else it has been refused. */
-static bool welcome(struct connection *c)
+static bool admit_client(struct connection *c)
 {
-    bool own = c->operator = operates(c->peer.uid);
+    bool own = c->operator = is_operator(c->peer.uid);
     if (c->peer.pid <= 0 || !rmd_users_served(c->peer.uid)) { /* pid 0: of another namespace */
-        refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
+        send_refusal(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
         return false;
     }
     if (!own && access_for.group != RMD_GROUP_ANY &&
         (access_for.group == RMD_GROUP_DEFAULT ||
-         (c->peer.gid != access_for.gid && !in_group(c->source.fd, access_for.gid)))) {
-        refuse(c, INV_E_UID, "not in the group that may use this rmd");
+         (c->peer.gid != access_for.gid && !is_in_group(c->source.fd, access_for.gid)))) {
+        send_refusal(c, INV_E_UID, "not in the group that may use this rmd");
         return false;
     }
     c->domain = rmd_users_domain(c->peer.uid);
     if (!c->domain)
-        refuse(c, INV_E_FULL, "rmd has no memory");
+        send_refusal(c, INV_E_FULL, "rmd has no memory");
     return c->domain != NULL;
 }
 
-static void hear(struct connection *c, uint32_t events)
+static void receive_request(struct connection *c, uint32_t events)
 {
     if (c->waiting || c->sending) {
-        if (c->waiting || send_more(c, events))
-            hang_up(c);
+        if (c->waiting || continue_sending(c, events))
+            close_connection(c);
         return;
     }
-    static struct inv_package message; /* most are only the request */
+    static struct inv_remote_report message; /* most are only the request */
     const struct inv_request *request = &message.request;
     bool carries; /* descriptors, and is still there */
     ssize_t n = rmd_peer_receive(c->source.fd, &message, sizeof message, MSG_TRUNC, &carries);
     if (n < 0 && errno == EAGAIN)
         return;
     bool done = true;
-    if (n > 0 && welcome(c)) {
-        if (of_another_version(request, (size_t)n))
-            refuse(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
-        else if (!well_formed(request, (size_t)n))
-            refuse(c, INV_E_PROTOCOL, "malformed request");
+    if (n > 0 && admit_client(c)) {
+        if (has_other_version(request, (size_t)n))
+            send_refusal(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
+        else if (!is_well_formed(request, (size_t)n))
+            send_refusal(c, INV_E_PROTOCOL, "malformed request");
         else if (carries && !starts_trace(request))
-            refuse(c, INV_E_PROTOCOL, "a descriptor came with a request that has none");
-        else if (turn_to(c, user_of(c, &message, (size_t)n)))
-            done = answer(c, &message, (size_t)n, carries);
+            send_refusal(c, INV_E_PROTOCOL, "a descriptor came with a request that has none");
+        else if (select_domain(c, user_of_request(c, &message, (size_t)n)))
+            done = answer_request(c, &message, (size_t)n, carries);
     }
     if (done)
-        hang_up(c);
+        close_connection(c);
 }
 
 /* --- users that ask for much */
 
-static bool may_ask(uid_t uid)
+static bool is_within_rate_limit(uid_t uid)
 {
-    return operates(uid) || rmd_account_due_ns(uid) <= inv_now_ns();
+    return is_operator(uid) || rmd_rate_limit_due_ns(uid) <= inv_now_ns();
 }
 
-static void charge(uid_t uid, uint64_t begun)
+static void charge_user(uid_t uid, uint64_t begun)
 {
-    if (!operates(uid))
-        rmd_account_charge(uid, rmd_account_clock() - begun);
+    if (!is_operator(uid))
+        rmd_rate_limit_charge(uid, rmd_rate_limit_clock() - begun);
 }
 
-static void ring_later(uint64_t at)
+static void set_later_timer(uint64_t at)
 {
     if (later_ns && later_ns <= at)
         return;
@@ -645,84 +652,84 @@ static void hold(struct connection *c, uint32_t events)
     rmd_unwatch(&c->source);
     c->held = true;
     c->events = events;
-    ring_later(rmd_account_due_ns(c->peer.uid));
+    set_later_timer(rmd_rate_limit_due_ns(c->peer.uid));
 }
 
-static void client_ready(struct rmd_source *source, uint32_t events)
+static void handle_client(struct rmd_source *source, uint32_t events)
 {
     struct connection *c = (struct connection *)source;
     uid_t uid = c->peer.uid;
-    if (!may_ask(uid)) {
+    if (!is_within_rate_limit(uid)) {
         hold(c, events);
         return;
     }
-    uint64_t begun = rmd_account_clock();
-    hear(c, events); /* it may be no more */
-    charge(uid, begun);
+    uint64_t begun = rmd_rate_limit_clock();
+    receive_request(c, events); /* it may be no more */
+    charge_user(uid, begun);
 }
 
 /* The oldest one of those that need not wait any longer. */
-static struct connection *next_of_the_held(void)
+static struct connection *next_held_connection(void)
 {
     struct connection *oldest = NULL;
     for (struct connection *c = connections; c; c = c->next)
-        if (c->held && may_ask(c->peer.uid))
+        if (c->held && is_within_rate_limit(c->peer.uid))
             oldest = c;
     return oldest;
 }
 
-static void serve_held(struct connection *c)
+static void serve_held_connection(struct connection *c)
 {
     c->held = false;
     if (rmd_watch(&c->source, c->sending ? EPOLLOUT : EPOLLIN))
-        hang_up(c);
+        close_connection(c);
     else
-        client_ready(&c->source, c->events);
+        handle_client(&c->source, c->events);
 }
 
-static void later_has_come(struct rmd_source *source, uint32_t events)
+static void later_timer_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
     later_ns = 0;
-    if (rests_until_ns && rests_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
-        rests_until_ns = 0;
-    if (rests_until_ns)
-        ring_later(rests_until_ns);
-    for (struct connection *c; (c = next_of_the_held()) != NULL;)
-        serve_held(c);
+    if (backoff_until_ns && backoff_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
+        backoff_until_ns = 0;
+    if (backoff_until_ns)
+        set_later_timer(backoff_until_ns);
+    for (struct connection *c; (c = next_held_connection()) != NULL;)
+        serve_held_connection(c);
     for (struct connection *c = connections; c; c = c->next)
         if (c->held)
-            ring_later(rmd_account_due_ns(c->peer.uid));
+            set_later_timer(rmd_rate_limit_due_ns(c->peer.uid));
 }
 
-/* Those who follow, and have had all so far.  What is not for them they do not pay for. */
-static void there_are_events(void)
+/* Sends new events to the clients that follow.  Users are charged only for events that they get. */
+static void send_new_events(void)
 {
     for (struct connection *c = connections, *next; c; c = next) {
         next = c->next;
         if (!c->follows || c->held)
             continue;
         uid_t uid = c->peer.uid;
-        if (!may_ask(uid)) {
+        if (!is_within_rate_limit(uid)) {
             hold(c, 0);
             continue;
         }
-        uint64_t begun = rmd_account_clock();
+        uint64_t begun = rmd_rate_limit_clock();
         unsigned sent = c->sent;
         bool done = send_events(c), more = c->sent != sent;
         if (done)
-            hang_up(c);
+            close_connection(c);
         if (done || more)
-            charge(uid, begun);
+            charge_user(uid, begun);
     }
 }
 
-/* Of this user and its subordinate IDs, the newest of all left out: the oldest one that is not in the middle of an answer,
- * else the oldest one. */
-static struct connection *first_to_go(uid_t uid)
+/* Of this user and its subordinate IDs, the newest of all left out: the oldest one that is not in
+ * the middle of an answer, else the oldest one. */
+static struct connection *connection_to_close(uid_t uid)
 {
     struct connection *oldest = NULL, *idle = NULL;
     for (struct connection *c = connections->next; c; c = c->next)
@@ -733,7 +740,7 @@ static struct connection *first_to_go(uid_t uid)
     return idle ? idle : oldest;
 }
 
-static unsigned count_of(uid_t uid)
+static unsigned count_connections(uid_t uid)
 {
     unsigned n = 0;
     for (struct connection *c = connections; c; c = c->next)
@@ -741,49 +748,50 @@ static unsigned count_of(uid_t uid)
     return n;
 }
 
-/* Who has most connections, the newest left out; an operator only when nobody else has one. */
-static uid_t greediest(void)
+/* The user with most connections, not counting the newest one.  An operator only if no other user
+ * has one. */
+static uid_t user_with_most_connections(void)
 {
-    uid_t who = connections->peer.uid;
+    uid_t uid = connections->peer.uid;
     unsigned most = 0;
     bool others = false;
     for (struct connection *c = connections->next; c; c = c->next)
-        others |= !operates(c->peer.uid);
+        others |= !is_operator(c->peer.uid);
     for (struct connection *c = connections->next; c; c = c->next) {
-        unsigned n = operates(c->peer.uid) && others ? 0 : count_of(c->peer.uid);
+        unsigned n = is_operator(c->peer.uid) && others ? 0 : count_connections(c->peer.uid);
         if (n > most) {
             most = n;
-            who = c->peer.uid;
+            uid = c->peer.uid;
         }
     }
-    return who;
+    return uid;
 }
 
-/* After a connection has come.  Whose connection goes pays for that. */
-static void hang_up_on_too_many(void)
+/* Closes a connection if the newest one is too many.  The user of the closed one is charged. */
+static void close_excess_connection(void)
 {
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     uid_t uid = connections->peer.uid;
     struct connection *c = NULL;
-    if (access_for.several && count_of(uid) > CONNECTIONS_OF_USER)
-        c = first_to_go(uid);
+    if (access_for.several && count_connections(uid) > CONNECTIONS_OF_USER)
+        c = connection_to_close(uid);
     else if (nconnections > CONNECTIONS_MAX)
-        c = first_to_go(greediest());
+        c = connection_to_close(user_with_most_connections());
     if (!c)
         return;
     uid = c->peer.uid;
     if (c->follows)
-        end_events(c, "rmd keeps no more connections of this user");
-    hang_up(c);
-    charge(uid, begun);
+        send_end_event(c, "rmd keeps no more connections of this user");
+    close_connection(c);
+    charge_user(uid, begun);
 }
 
-static void let_in(int fd)
+static void add_connection(int fd)
 {
     struct connection *c = calloc(1, sizeof *c);
     socklen_t size = sizeof c->peer;
     if (c)
-        c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
+        c->source = (struct rmd_source){.fd = fd, .ready = handle_client};
     if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size) ||
         rmd_watch(&c->source, EPOLLIN)) {
         rmd_peer_close(fd);
@@ -795,54 +803,54 @@ static void let_in(int fd)
     nconnections++;
 }
 
-/* Whose client it is, is known only when it is there.  So nobody is let in for a while after one
- * who has to wait anyway, or to let these in would be all that is done. */
-static void rest(uint64_t took_ns)
+/* The user of a client is known only after the accept.  After a client that has to wait anyway, the
+ * listener backs off, so that rmd does not spend its time on accepting such clients. */
+static void back_off_listener(uint64_t took_ns)
 {
     rmd_unwatch(&listener);
-    rests_until_ns = inv_now_ns() + took_ns * REST;
-    ring_later(rests_until_ns);
+    backoff_until_ns = inv_now_ns() + took_ns * BACKOFF_FACTOR;
+    set_later_timer(backoff_until_ns);
 }
 
-static void client_connects(struct rmd_source *source, uint32_t events)
+static void accept_client(struct rmd_source *source, uint32_t events)
 {
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     (void)events;
     int fd = rmd_peer_accept(source->fd);
     if (fd < 0 && rmd_peer_full())
-        rest(FULL_NS / REST);
+        back_off_listener(FULL_NS / BACKOFF_FACTOR);
     if (fd < 0)
         return;
-    let_in(fd);
+    add_connection(fd);
     if (!connections || connections->source.fd != fd)
         return;
     uid_t uid = connections->peer.uid;
-    charge(uid, begun);
-    hang_up_on_too_many(); /* another one */
-    if (!may_ask(uid))
-        rest(rmd_account_clock() - begun);
+    charge_user(uid, begun);
+    close_excess_connection(); /* another one */
+    if (!is_within_rate_limit(uid))
+        back_off_listener(rmd_rate_limit_clock() - begun);
 }
 
-static int serve(const struct rmd_access *who)
+static int start_serving(const struct rmd_access *access)
 {
-    access_for = *who;
+    access_for = *access;
     rmd_peer_begin();
     later = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                later_has_come};
-    listener.ready = client_connects;
-    return later.fd < 0 || rmd_watch(&later, EPOLLIN) || rmd_events_watch(there_are_events) ||
+                                later_timer_expired};
+    listener.ready = accept_client;
+    return later.fd < 0 || rmd_watch(&later, EPOLLIN) || rmd_events_watch(send_new_events) ||
            rmd_watch(&listener, EPOLLIN);
 }
 
-/* The path is for root and our user only, or for a group, or for everybody. */
-static bool open_path(const struct rmd_access *who)
+/* Gives the path to root and rmd's own user only, or to a group, or to all users. */
+static bool set_path_permissions(const struct rmd_access *access)
 {
     const char *path = address.sun_path;
-    if (path[0] == '\0' || who->group == RMD_GROUP_DEFAULT)
+    if (path[0] == '\0' || access->group == RMD_GROUP_DEFAULT)
         return true;
-    if (who->group == RMD_GROUP_ANY)
+    if (access->group == RMD_GROUP_ANY)
         return !chmod(path, 0666);
-    return !chown(path, (uid_t)-1, who->gid) && !chmod(path, 0660);
+    return !chown(path, (uid_t)-1, access->gid) && !chmod(path, 0660);
 }
 
 /* /run is empty after each boot. */
@@ -858,59 +866,60 @@ void rmd_server_make_directory(const char *name)
         rmd_log(RMD_INFO, "made directory %s", path);
 }
 
-int rmd_server_open(const char *name, const struct rmd_access *who)
+int rmd_server_open(const char *name, const struct rmd_access *access)
 {
     socklen_t size = inv_socket_address(&address, name);
     char unfit[INV_SOCKET_UNFIT];
     if (inv_socket_unfit(name, unfit)) {
-        rmd_say("%s: use another one", unfit);
+        rmd_error("%s: use another one", unfit);
         return -1;
     }
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (who->several)
+    if (access->several)
         rmd_server_make_directory(name);
     const struct sockaddr *any = (const struct sockaddr *)&address;
     mode_t mask = umask(0177); /* a path is for our user only, at first */
     bool listens = listener.fd >= 0 && !rmd_path_listen(listener.fd, any, size, 128);
     umask(mask);
-    bool ok = listens && open_path(who) && !serve(who);
+    bool ok = listens && set_path_permissions(access) && !start_serving(access);
     if (!listens)
-        address.sun_path[0] = '\0'; /* it is somebody else's */
+        address.sun_path[0] = '\0'; /* it is not this rmd's: do not remove it */
     if (!ok)
-        rmd_say("cannot listen on %s: %s%s", name, rmd_path_error(errno),
-                errno == ENOENT ? ": its directory must be there" : "");
+        rmd_error("cannot listen on %s: %s%s", name, rmd_path_error(errno),
+                  errno == ENOENT ? ": its directory must be there" : "");
     return ok ? 0 : -1;
 }
 
-/* Who made the socket has said who can connect. */
-static void warn_of_its_mode(int fd, const struct rmd_access *who)
+/* The mode of an inherited socket decides which users can connect. */
+static void warn_of_socket_mode(int fd, const struct rmd_access *access)
 {
     struct sockaddr_un name = {0};
     socklen_t size = sizeof name;
     struct stat st;
-    if (who->group == RMD_GROUP_DEFAULT || getsockname(fd, (struct sockaddr *)&name, &size) ||
+    if (access->group == RMD_GROUP_DEFAULT || getsockname(fd, (struct sockaddr *)&name, &size) ||
         name.sun_path[0] != '/' || stat(name.sun_path, &st))
         return;
     bool anybody = (st.st_mode & 0006) == 0006;
-    bool its_group = (st.st_mode & 0060) == 0060 && st.st_gid == who->gid;
-    if (!anybody && (who->group == RMD_GROUP_ANY || !its_group))
+    bool its_group = (st.st_mode & 0060) == 0060 && st.st_gid == access->gid;
+    if (!anybody && (access->group == RMD_GROUP_ANY || !its_group))
         rmd_log(RMD_WARNING,
                 "%s is of group %u and has mode %03o: not all whom socket-group lets in can "
                 "connect; see there in rmd.conf(5)",
                 name.sun_path, (unsigned)st.st_gid, (unsigned)st.st_mode & 0777);
 }
 
-int rmd_server_inherit(int fd, const struct rmd_access *who)
+int rmd_server_inherit(int fd, const struct rmd_access *access)
 {
     int listens = 0, type = 0;
     socklen_t size = sizeof listens;
     listener.fd = fd;
-    warn_of_its_mode(fd, who);
+    warn_of_socket_mode(fd, access);
     if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens &&
         !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
-        fcntl(fd, F_SETFD, FD_CLOEXEC) >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) >= 0 && !serve(who))
+        fcntl(fd, F_SETFD, FD_CLOEXEC) >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) >= 0 &&
+        !start_serving(access))
         return 0;
-    rmd_say("descriptor %d is no listening SOCK_SEQPACKET socket", fd);
+    rmd_error("descriptor %d is no listening SOCK_SEQPACKET socket", fd);
     return -1;
 }
 
@@ -918,8 +927,8 @@ void rmd_server_close(void)
 {
     while (connections) {
         if (connections->follows)
-            end_events(connections, "");
-        hang_up(connections);
+            send_end_event(connections, "");
+        close_connection(connections);
     }
     if (address.sun_path[0] != '\0')
         rmd_path_remove(address.sun_path);

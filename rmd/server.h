@@ -8,25 +8,24 @@
 
 #include "settings.h"
 
-/* Who may ask, beside root and the user that rmd runs as. */
+/* The users that may connect, beside root and the user that rmd runs as. */
 struct rmd_access {
     bool several;         /* other users at all */
-    enum rmd_group group; /* RMD_GROUP_DEFAULT: nobody else */
+    enum rmd_group group; /* RMD_GROUP_DEFAULT: no other user */
     gid_t gid;
 };
 
 /*
- * rmd_server_open - listen.
- *   name  "@NAME" for an abstract socket, else a path, whose directory is made when it is missing
- *         and `several`; a path that no one listens on any more is taken over.  The path can be
- *         reached by those that may ask
- * Returns 0; or -1, and has said why.
+ * rmd_server_open - listens on a new socket, to which the users of `access` may connect.
+ *   name  "@NAME" for an abstract socket, else a path.  With access->several a missing directory is
+ *         made.  A stale path, on which no process listens, is taken over
+ * Returns 0; or -1, and has logged the reason.
  */
-int rmd_server_open(const char *name, const struct rmd_access *who);
+int rmd_server_open(const char *name, const struct rmd_access *access);
 /* The directory of a path, if it is missing; rmd_server_open does it too. */
 void rmd_server_make_directory(const char *name);
 /* The same with a socket that the starter listens on already, and removes. */
-int rmd_server_inherit(int fd, const struct rmd_access *who);
+int rmd_server_inherit(int fd, const struct rmd_access *access);
 /* Stop listening, if we do; our path is removed. */
 void rmd_server_close(void);
 

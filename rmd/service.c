@@ -2,9 +2,8 @@
 /*
  * service.c - sd_notify(3), sd_listen_fds(3), sd_pid_notify_with_fds(3).
  *
- * Descriptors come with names: those of tables are table-UID, those of notes state-UID and that of
- * orders is orders-0, as we gave them; the socket has any other name.  What is neither is of
- * another version of rmd.
+ * Stored descriptors have names: table-UID, state-UID and orders-0.  The listening socket has any
+ * other name.  All others are of another version of rmd.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
@@ -23,25 +22,25 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const kinds[RMD_KEPT_KINDS] = {"table-", "state-", "orders-"};
+static const char *const kinds[RMD_STORED_KINDS] = {"table-", "state-", "orders-"};
 
-/* Whose and what, from the name that we gave it. */
-static bool kept_as(const char *name, uid_t *uid, enum rmd_kept *what)
+/* The user and the kind of a stored descriptor, from its name. */
+static bool parse_name(const char *name, uid_t *uid, enum rmd_stored_kind *what)
 {
-    for (int k = 0; k < RMD_KEPT_KINDS; k++) {
+    for (int k = 0; k < RMD_STORED_KINDS; k++) {
         size_t length = strlen(kinds[k]);
         char *end;
         if (strncmp(name, kinds[k], length) != 0 || name[length] == '\0')
             continue;
         *uid = (uid_t)strtoul(name + length, &end, 10);
-        *what = (enum rmd_kept)k;
+        *what = (enum rmd_stored_kind)k;
         return *end == '\0';
     }
     return false;
 }
 
-/* A word, a number, and no socket. */
-static bool of_another_version(const char *name, int fd)
+/* True: the name is a word and a number, and fd is no socket. */
+static bool is_of_another_version(const char *name, int fd)
 {
     struct stat st;
     size_t word = strspn(name, "abcdefghijklmnopqrstuvwxyz");
@@ -50,7 +49,7 @@ static bool of_another_version(const char *name, int fd)
            !fstat(fd, &st) && !S_ISSOCK(st.st_mode);
 }
 
-static void give_back(const char *name, int fd)
+static void give_up_fd(const char *name, int fd)
 {
     rmd_log(RMD_WARNING, "%s, which has been kept for us, is of another version of rmd: given up",
             name);
@@ -58,19 +57,19 @@ static void give_back(const char *name, int fd)
     close(fd);
 }
 
-bool rmd_service_take(int *listening, rmd_kept_callback *kept)
+bool rmd_service_receive(int *listening, rmd_stored_callback *stored)
 {
     char **names = NULL;
     int n = sd_listen_fds_with_names(1, &names), sockets = 0;
     *listening = -1;
     for (int i = 0; i < n; i++) {
         uid_t uid;
-        enum rmd_kept what;
+        enum rmd_stored_kind what;
         int fd = SD_LISTEN_FDS_START + i;
-        if (kept_as(names[i], &uid, &what)) {
-            kept(uid, what, fd);
-        } else if (of_another_version(names[i], fd)) {
-            give_back(names[i], fd);
+        if (parse_name(names[i], &uid, &what)) {
+            stored(uid, what, fd);
+        } else if (is_of_another_version(names[i], fd)) {
+            give_up_fd(names[i], fd);
         } else {
             *listening = fd;
             sockets++;
@@ -79,19 +78,19 @@ bool rmd_service_take(int *listening, rmd_kept_callback *kept)
     }
     free(names);
     if (n < 0)
-        rmd_say("the descriptors of LISTEN_FDS are not there: %s", strerror(-n));
+        rmd_error("the descriptors of LISTEN_FDS are not there: %s", strerror(-n));
     if (sockets > 1)
-        rmd_say("%d sockets to listen on: one is allowed", sockets);
+        rmd_error("%d sockets to listen on: one is allowed", sockets);
     return n >= 0 && sockets <= 1;
 }
 
-bool rmd_service_keeps(void)
+bool rmd_service_can_store(void)
 {
     const char *socket = getenv("NOTIFY_SOCKET");
     return socket && *socket;
 }
 
-static void keep(uid_t uid, enum rmd_kept what, int fd)
+static void store_fd(uid_t uid, enum rmd_stored_kind what, int fd)
 {
     char text[80];
     snprintf(text, sizeof text, "FDSTORE%s=1\nFDNAME=%s%u", fd < 0 ? "REMOVE" : "", kinds[what],
@@ -102,20 +101,20 @@ static void keep(uid_t uid, enum rmd_kept what, int fd)
         rmd_log(RMD_WARNING, "%s%u is not kept for a restart", kinds[what], (unsigned)uid);
 }
 
-void rmd_service_keep(uid_t uid, int table_fd, int state_fd)
+void rmd_service_store(uid_t uid, int table_fd, int state_fd)
 {
-    keep(uid, RMD_KEPT_TABLE, table_fd);
-    keep(uid, RMD_KEPT_STATE, state_fd);
+    store_fd(uid, RMD_STORED_TABLE, table_fd);
+    store_fd(uid, RMD_STORED_STATE, state_fd);
 }
 
-void rmd_service_keep_orders(int fd) { keep(0, RMD_KEPT_ORDERS, fd); }
+void rmd_service_store_orders(int fd) { store_fd(0, RMD_STORED_ORDERS, fd); }
 
 void rmd_service_ready(const char *status)
 {
     sd_notifyf(0, "READY=1\nSTATUS=%s", status);
 }
 
-/* The time tells whether a reload was asked for before or after it. */
+/* systemd compares the time with that of its request to reload. */
 void rmd_service_reloading(void)
 {
     struct timespec t;
@@ -131,26 +130,23 @@ void rmd_service_stopping(void)
 
 #else
 
-bool rmd_service_take(int *socket, rmd_kept_callback *kept)
+bool rmd_service_receive(int *socket, rmd_stored_callback *stored)
 {
-    (void)kept;
+    (void)stored;
     *socket = -1;
     return true;
 }
 
-bool rmd_service_keeps(void)
-{
-    return false;
-}
+bool rmd_service_can_store(void) { return false; }
 
-void rmd_service_keep(uid_t uid, int table_fd, int state_fd)
+void rmd_service_store(uid_t uid, int table_fd, int state_fd)
 {
     (void)uid;
     (void)table_fd;
     (void)state_fd;
 }
 
-void rmd_service_keep_orders(int fd) { (void)fd; }
+void rmd_service_store_orders(int fd) { (void)fd; }
 void rmd_service_ready(const char *status) { (void)status; }
 void rmd_service_reloading(void) {}
 void rmd_service_stopping(void) {}

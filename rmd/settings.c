@@ -30,7 +30,7 @@ enum { BOUND_MAX_US = 60000000, INTERVAL_MIN_MS = 10, INTERVAL_MAX_MS = 60000 };
 
 /* --- values */
 
-static bool cores_or_all(const char *text, unsigned *cores)
+static bool parse_cores(const char *text, unsigned *cores)
 {
     if (!strcmp(text, "all")) {
         *cores = 0;
@@ -39,7 +39,7 @@ static bool cores_or_all(const char *text, unsigned *cores)
     return rmd_number(text, 1, INV_MAX_CORES, cores);
 }
 
-static bool group(struct rmd_settings *s, const char *text)
+static bool set_group(struct rmd_settings *s, const char *text)
 {
     unsigned id;
     if (!strcmp(text, "*")) {
@@ -57,7 +57,7 @@ static bool group(struct rmd_settings *s, const char *text)
     return true;
 }
 
-static int one_of(const char *text, const char *const *names, int count)
+static int find_name(const char *text, const char *const *names, int count)
 {
     for (int i = 0; i < count; i++)
         if (!strcmp(text, names[i]))
@@ -65,38 +65,38 @@ static int one_of(const char *text, const char *const *names, int count)
     return -1;
 }
 
-static bool level(struct rmd_settings *s, const char *text)
+static bool set_log_level(struct rmd_settings *s, const char *text)
 {
-    int l = one_of(text, rmd_level_names, RMD_LOG_LEVELS);
+    int l = find_name(text, rmd_level_names, RMD_LOG_LEVELS);
     if (l >= 0)
         s->log_level = (enum rmd_level)l;
     return l >= 0;
 }
 
-static bool enforcement(struct rmd_settings *s, const char *text)
+static bool set_enforcement(struct rmd_settings *s, const char *text)
 {
     static const char *const names[] = {"none", "affinity", "cpuset"};
-    int e = one_of(text, names, 3);
+    int e = find_name(text, names, 3);
     if (e >= 0)
         s->enforce = (enum rmd_enforce)e;
     return e >= 0;
 }
 
-static bool enforced_on(struct rmd_user_settings *u, const char *text)
+static bool set_enforced_on(struct rmd_user_settings *u, const char *text)
 {
     static const char *const names[] = {"descendants", "user"};
-    int e = one_of(text, names, 2);
-    u->whole = e == 1;
+    int e = find_name(text, names, 2);
+    u->whole_user = e == 1;
     return e >= 0;
 }
 
-static bool socket_name(const char *text)
+static bool is_socket_name(const char *text)
 {
     struct sockaddr_un unused;
     return (text[0] == '/' || text[0] == '@') && inv_socket_address(&unused, text);
 }
 
-static bool hardware_threads(struct rmd_settings *s, const char *text)
+static bool set_smt(struct rmd_settings *s, const char *text)
 {
     int how = rmd_smt_named(text);
     if (how >= 0)
@@ -105,7 +105,8 @@ static bool hardware_threads(struct rmd_settings *s, const char *text)
 }
 
 /* A number of units, of which there are so many in one. */
-static bool part(const char *text, unsigned least, unsigned most, double units, double *value)
+static bool parse_fraction(const char *text, unsigned least, unsigned most, double units,
+                           double *value)
 {
     unsigned n;
     if (!rmd_number(text, least, most, &n))
@@ -114,19 +115,19 @@ static bool part(const char *text, unsigned least, unsigned most, double units, 
     return true;
 }
 
-static bool machine(const char *text)
+static bool is_machine(const char *text)
 {
     static struct inv_topology unused;
     return !inv_topology_emulate(&unused, text, false);
 }
 
-static bool metrics(const char *text)
+static bool is_metrics_address(const char *text)
 {
     union rmd_metrics_address unused;
     return rmd_metrics_address(text, &unused) > 0;
 }
 
-static bool cpu_list(const char *text)
+static bool is_cpu_list(const char *text)
 {
     struct inv_cpus unused;
     return !inv_cpulist_parse(text, &unused);
@@ -169,68 +170,68 @@ static const struct {
 };
 
 const char *rmd_key_name(enum rmd_key key) { return keys[key].name; }
-static const char *allowed(int key)
+static const char *allowed_values(int key)
 {
     return keys[key].allowed ? keys[key].allowed : rmd_policy_names();
 }
 bool rmd_key_reloadable(enum rmd_key key) { return keys[key].reloadable; }
 
 /* Says why this value of the key is not allowed, and what is. */
-static void explain(enum rmd_key key, const char *value, char why[RMD_CONFIG_MESSAGE])
+static void explain_refusal(enum rmd_key key, const char *value, char why[RMD_CONFIG_MESSAGE])
 {
     char unfit[INV_SOCKET_UNFIT];
     bool is_socket = (key == RMD_KEY_SOCKET || key == RMD_KEY_METRICS) &&
                      (value[0] == '/' || value[0] == '@');
     if (is_socket && inv_socket_unfit(value, unfit))
-        snprintf(why, RMD_CONFIG_MESSAGE, "%s: use %s", unfit, allowed((int)key));
+        snprintf(why, RMD_CONFIG_MESSAGE, "%s: use %s", unfit, allowed_values((int)key));
     else
         snprintf(why, RMD_CONFIG_MESSAGE, "'%.60s' is not allowed: use %s", value,
-                 allowed((int)key));
+                 allowed_values((int)key));
 }
 
 /* False: the value is not allowed.  `u` is where keys of users go. */
-static bool set(struct rmd_settings *s, struct rmd_user_settings *u, enum rmd_key key,
-                const char *value)
+static bool set_key(struct rmd_settings *s, struct rmd_user_settings *u, enum rmd_key key,
+                    const char *value)
 {
     switch (key) {
     case RMD_KEY_CORES:
-        return cpu_list(value);
+        return is_cpu_list(value);
     case RMD_KEY_EMULATE_CORES:
-        return machine(value);
+        return is_machine(value);
     case RMD_KEY_SMT:
-        return hardware_threads(s, value);
+        return set_smt(s, value);
     case RMD_KEY_POLICY:
         return (u->policy = rmd_policy_named(value)) != NULL;
     case RMD_KEY_ENERGY_LOSS:
-        return part(value, 0, 99, 100, &s->tuning.energy_loss);
+        return parse_fraction(value, 0, 99, 100, &s->tuning.energy_loss);
     case RMD_KEY_MOVE_COST:
-        return part(value, 0, 60000000, 1e6, &s->tuning.move_cost_s);
+        return parse_fraction(value, 0, 60000000, 1e6, &s->tuning.move_cost_s);
     case RMD_KEY_PAY_WITHIN:
-        return part(value, 1, 3600000, 1e3, &s->tuning.within_s);
+        return parse_fraction(value, 1, 3600000, 1e3, &s->tuning.within_s);
     case RMD_KEY_POWER_CAP:
         return !value[strspn(value, "0123456789.%W")] && rmd_power_parse(value, &s->power_cap);
     case RMD_KEY_RECLAIM_BOUND:
         return rmd_number(value, 1, BOUND_MAX_US, &s->reclaim_bound_us);
     case RMD_KEY_MAX_CORES:
-        return cores_or_all(value, &u->max_cores);
+        return parse_cores(value, &u->max_cores);
     case RMD_KEY_MAX_JOB_CORES:
-        return cores_or_all(value, &u->max_job_cores);
+        return parse_cores(value, &u->max_job_cores);
     case RMD_KEY_SOCKET:
-        return socket_name(value);
+        return is_socket_name(value);
     case RMD_KEY_SOCKET_GROUP:
-        return group(s, value);
+        return set_group(s, value);
     case RMD_KEY_ENFORCE:
-        return enforcement(s, value);
+        return set_enforcement(s, value);
     case RMD_KEY_ENFORCE_ON:
-        return enforced_on(u, value);
+        return set_enforced_on(u, value);
     case RMD_KEY_CGROUP:
         return !strcmp(value, "auto") || value[0] == '/';
     case RMD_KEY_CHECK_INTERVAL:
         return rmd_number(value, INTERVAL_MIN_MS, INTERVAL_MAX_MS, &s->check_interval_ms);
     case RMD_KEY_LOG_LEVEL:
-        return level(s, value);
+        return set_log_level(s, value);
     case RMD_KEY_METRICS:
-        return metrics(value);
+        return is_metrics_address(value);
     case RMD_KEY_SUBUID:
         return !strcmp(value, "none") || value[0] == '/';
     case RMD_KEYS:
@@ -253,8 +254,8 @@ void rmd_config_defaults(struct rmd_settings *s)
 bool rmd_config_set(struct rmd_settings *s, enum rmd_key key, const char *value,
                     char why[RMD_CONFIG_MESSAGE])
 {
-    if (strlen(value) > RMD_CONFIG_LINE || !set(s, &s->all, key, value)) {
-        explain(key, value, why);
+    if (strlen(value) > RMD_CONFIG_LINE || !set_key(s, &s->all, key, value)) {
+        explain_refusal(key, value, why);
         return false;
     }
     if (key == RMD_KEY_CORES)
@@ -282,7 +283,7 @@ struct rmd_user_settings rmd_config_user(const struct rmd_settings *s, uid_t uid
         if (own->given & 1u << RMD_KEY_POLICY)
             u.policy = own->policy;
         if (own->given & 1u << RMD_KEY_ENFORCE_ON)
-            u.whole = own->whole;
+            u.whole_user = own->whole_user;
     }
     return u;
 }
@@ -299,7 +300,8 @@ struct parser {
     void *context;
 };
 
-static void __attribute__((format(printf, 2, 3))) wrong(struct parser *p, const char *format, ...)
+static void __attribute__((format(printf, 2, 3)))
+report_error(struct parser *p, const char *format, ...)
 {
     char text[RMD_CONFIG_MESSAGE];
     va_list args;
@@ -313,14 +315,14 @@ static void __attribute__((format(printf, 2, 3))) wrong(struct parser *p, const 
     p->complain(p->context, text);
 }
 
-static bool blank(char c) { return c == ' ' || c == '\t'; }
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-static char *trimmed(char *text)
+static char *trim(char *text)
 {
-    while (blank(*text))
+    while (is_blank(*text))
         text++;
     char *end = text + strlen(text);
-    while (end > text && blank(end[-1]))
+    while (end > text && is_blank(end[-1]))
         *--end = '\0';
     return text;
 }
@@ -339,7 +341,7 @@ static const char *allowed_keys(bool of_user, char list[KEY_LIST])
     return list;
 }
 
-static bool user_id(const char *name, uid_t *uid)
+static bool find_user_id(const char *name, uid_t *uid)
 {
     unsigned id;
     const struct passwd *entry;
@@ -360,24 +362,24 @@ static void begin_section(struct parser *p, char *text)
     uid_t uid;
     p->section = NULL;
     p->skip = true;
-    if (text[length - 1] != ']' || strncmp(text, "[user", 5) || !blank(text[5])) {
-        wrong(p, "'%.60s' is no section: allowed is [user NAME]", text);
+    if (text[length - 1] != ']' || strncmp(text, "[user", 5) || !is_blank(text[5])) {
+        report_error(p, "'%.60s' is no section: allowed is [user NAME]", text);
         return;
     }
     text[length - 1] = '\0';
-    char *name = trimmed(text + 5);
-    if (!user_id(name, &uid)) {
-        wrong(p, "[user %.60s]: there is no such user: use a name or number of one", name);
+    char *name = trim(text + 5);
+    if (!find_user_id(name, &uid)) {
+        report_error(p, "[user %.60s]: there is no such user: use a name or number of one", name);
         return;
     }
     for (unsigned i = 0; i < s->nusers; i++)
         if (s->user[i].uid == uid) {
-            wrong(p, "[user %.60s]: a second section for this user: use one", name);
+            report_error(p, "[user %.60s]: a second section for this user: use one", name);
             return;
         }
     if (s->nusers == RMD_CONFIG_USERS) {
-        wrong(p, "[user %.60s]: more than %d users: use max-cores for all", name,
-              RMD_CONFIG_USERS);
+        report_error(p, "[user %.60s]: more than %d users: use max-cores for all", name,
+                     RMD_CONFIG_USERS);
         return;
     }
     p->skip = false;
@@ -385,27 +387,28 @@ static void begin_section(struct parser *p, char *text)
     p->section->uid = uid;
 }
 
-static void assign(struct parser *p, const char *key_name, const char *value)
+static void assign_key(struct parser *p, const char *key_name, const char *value)
 {
     char list[KEY_LIST], why[RMD_CONFIG_MESSAGE];
     int key = 0;
     while (key < RMD_KEYS && strcmp(keys[key].name, key_name))
         key++;
     if (key == RMD_KEYS || (p->section && !keys[key].of_user)) {
-        wrong(p, "key '%.60s' is %s: allowed are %s", key_name,
-              key == RMD_KEYS ? "unknown" : "not one of a user",
-              allowed_keys(p->section != NULL, list));
+        report_error(p, "key '%.60s' is %s: allowed are %s", key_name,
+                     key == RMD_KEYS ? "unknown" : "not one of a user",
+                     allowed_keys(p->section != NULL, list));
         return;
     }
     unsigned *given = p->section ? &p->section->given : &p->settings->given;
     if (*given & 1u << key) {
-        wrong(p, "key '%s' is there a second time: use it once", key_name);
+        report_error(p, "key '%s' is there a second time: use it once", key_name);
         return;
     }
     *given |= 1u << key;
-    if (!set(p->settings, p->section ? p->section : &p->settings->all, (enum rmd_key)key, value)) {
-        explain((enum rmd_key)key, value, why);
-        wrong(p, "key '%s': %s", key_name, why);
+    if (!set_key(p->settings, p->section ? p->section : &p->settings->all, (enum rmd_key)key,
+                 value)) {
+        explain_refusal((enum rmd_key)key, value, why);
+        report_error(p, "key '%s': %s", key_name, why);
     } else if (!p->section) {
         strcpy(p->settings->text[key], value);
     }
@@ -413,7 +416,7 @@ static void assign(struct parser *p, const char *key_name, const char *value)
 
 static void parse_line(struct parser *p, char *text)
 {
-    text = trimmed(text);
+    text = trim(text);
     if (*text == '\0' || *text == '#')
         return;
     if (*text == '[') {
@@ -424,11 +427,11 @@ static void parse_line(struct parser *p, char *text)
         return; /* its section has been complained of */
     char *equals = strchr(text, '=');
     if (!equals || equals == text) {
-        wrong(p, "'%.60s' is not allowed: use KEY = VALUE, [user NAME] or # COMMENT", text);
+        report_error(p, "'%.60s' is not allowed: use KEY = VALUE, [user NAME] or # COMMENT", text);
         return;
     }
     *equals = '\0';
-    assign(p, trimmed(text), trimmed(equals + 1));
+    assign_key(p, trim(text), trim(equals + 1));
 }
 
 /* Bytes that have no place in a text file; 0 when there are none. */
@@ -446,15 +449,15 @@ static const char *foreign_byte(const char *text, size_t bytes)
     return NULL;
 }
 
-static void take_line(struct parser *p, const char *text, size_t bytes)
+static void read_line(struct parser *p, const char *text, size_t bytes)
 {
     char line[RMD_CONFIG_LINE + 1];
     const char *foreign;
     p->line++;
     if (bytes > RMD_CONFIG_LINE) {
-        wrong(p, "a line of %zu bytes: at most %d are allowed", bytes, RMD_CONFIG_LINE);
+        report_error(p, "a line of %zu bytes: at most %d are allowed", bytes, RMD_CONFIG_LINE);
     } else if ((foreign = foreign_byte(text, bytes)) != NULL) {
-        wrong(p, "%s: only text is allowed", foreign);
+        report_error(p, "%s: only text is allowed", foreign);
     } else {
         memcpy(line, text, bytes);
         line[bytes] = '\0';
@@ -468,35 +471,35 @@ unsigned rmd_config_parse(struct rmd_settings *settings, const char *name, const
     struct parser p = {
         .settings = settings, .name = name, .complain = complain, .context = context};
     if (bytes > RMD_CONFIG_BYTES) {
-        wrong(&p, "a file of %zu bytes: at most %d are allowed", bytes, RMD_CONFIG_BYTES);
+        report_error(&p, "a file of %zu bytes: at most %d are allowed", bytes, RMD_CONFIG_BYTES);
         return p.errors;
     }
     while (bytes) {
         const char *end = memchr(text, '\n', bytes);
         size_t length = end ? (size_t)(end - text) : bytes;
-        take_line(&p, text, length);
+        read_line(&p, text, length);
         bytes -= length + (end != NULL);
         text += length + (end != NULL);
     }
     if (settings->given & 1u << RMD_KEY_CORES && settings->given & 1u << RMD_KEY_EMULATE_CORES)
-        wrong(&p, "keys 'cores' and 'emulate-cores' exclude each other: use one");
+        report_error(&p, "keys 'cores' and 'emulate-cores' exclude each other: use one");
     return p.errors;
 }
 
 static void complain_in_log(void *context, const char *line)
 {
     (void)context;
-    rmd_say("%s", line);
+    rmd_error("%s", line);
 }
 
 /* The whole file, for the caller to free; NULL with errno. */
-static char *content(int fd, size_t *bytes)
+static char *read_file(int fd, size_t *bytes)
 {
-    size_t room = RMD_CONFIG_BYTES + 1;
-    char *text = malloc(room);
+    size_t size = RMD_CONFIG_BYTES + 1;
+    char *text = malloc(size);
     *bytes = 0;
-    while (text && *bytes < room) {
-        ssize_t n = read(fd, text + *bytes, room - *bytes);
+    while (text && *bytes < size) {
+        ssize_t n = read(fd, text + *bytes, size - *bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
@@ -512,8 +515,8 @@ static char *content(int fd, size_t *bytes)
     return text;
 }
 
-/* Who may write to root's configuration decides about everybody's cores. */
-static bool others_write(int fd)
+/* A user that may write to root's configuration decides about the cores of all users. */
+static bool is_world_writable(int fd)
 {
     struct stat st;
     return geteuid() == 0 && !fstat(fd, &st) && st.st_mode & S_IWOTH && S_ISREG(st.st_mode);
@@ -525,16 +528,16 @@ unsigned rmd_config_load(struct rmd_settings *settings, const char *path, bool m
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT && may_be_missing)
         return 0;
-    char *text = fd < 0 ? NULL : content(fd, &bytes);
+    char *text = fd < 0 ? NULL : read_file(fd, &bytes);
     unsigned errors = 1;
     if (!text)
-        rmd_say("%s: cannot be read: %s", path, strerror(errno));
-    else if (others_write(fd))
-        rmd_say("%s: anybody may write to it: use chmod o-w", path);
+        rmd_error("%s: cannot be read: %s", path, strerror(errno));
+    else if (is_world_writable(fd))
+        rmd_error("%s: anybody may write to it: use chmod o-w", path);
     else
         errors = rmd_config_parse(settings, path, text, bytes, complain_in_log, NULL);
     if (errors > RMD_CONFIG_ERRORS)
-        rmd_say("%s: %u more errors", path, errors - RMD_CONFIG_ERRORS);
+        rmd_error("%s: %u more errors", path, errors - RMD_CONFIG_ERRORS);
     free(text);
     if (fd >= 0)
         close(fd);

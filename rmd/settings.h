@@ -51,7 +51,7 @@ struct rmd_user_settings {
     uid_t uid;
     unsigned max_cores, max_job_cores; /* 0: all */
     const struct rmd_policy *policy;   /* in a section NULL: as for all */
-    bool whole; /* also processes that come from no member are kept to the cores */
+    bool whole_user;                   /* also confine processes that descend from no member */
     unsigned given;                    /* in a section: bit per enum rmd_key */
 };
 
@@ -71,7 +71,7 @@ struct rmd_settings {
     enum rmd_enforce enforce;
     enum rmd_level log_level;
     unsigned given; /* bit per enum rmd_key: said by a file or option */
-    /* what was said, "" nothing; for those whose value is text, and to compare */
+    /* the values as text, "" not given: for keys with a text value, and to compare */
     char text[RMD_KEYS][RMD_CONFIG_LINE + 1];
 };
 
@@ -80,7 +80,7 @@ const char *rmd_key_name(enum rmd_key key);
 /* May it change while rmd runs? */
 bool rmd_key_reloadable(enum rmd_key key);
 
-/* What holds when nobody says anything. */
+/* Sets the defaults. */
 void rmd_config_defaults(struct rmd_settings *settings);
 
 /*

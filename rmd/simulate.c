@@ -40,8 +40,8 @@ struct settings {
     struct sim_costs costs; /* decision_s < 0: by size */
 };
 
-static double number(const char *text, double least, double most, struct argp_state *state,
-                     const char *option)
+static double parse_number(const char *text, double least, double most, struct argp_state *state,
+                           const char *option)
 {
     char *end;
     double x = strtod(text, &end);
@@ -57,7 +57,7 @@ static void set_announce(struct settings *s, const char *when, struct argp_state
         argp_error(state, "--announce: '%s' is not measured or ahead", when);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     struct settings *s = state->input;
     switch (key) {
@@ -70,16 +70,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'p': s->picture = arg; return 0;
     case OPT_SERIES: s->series = arg; return 0;
     case OPT_WRITE: s->write = arg; return 0;
-    case OPT_MOVE: s->costs.move_s = number(arg, 0, 1e9, state, "move-cost-us") * 1e-6; return 0;
-    case OPT_LEND: s->costs.lend_s = number(arg, 0, 1e9, state, "lend-cost-us") * 1e-6; return 0;
+    case OPT_MOVE:
+        s->costs.move_s = parse_number(arg, 0, 1e9, state, "move-cost-us") * 1e-6;
+        return 0;
+    case OPT_LEND:
+        s->costs.lend_s = parse_number(arg, 0, 1e9, state, "lend-cost-us") * 1e-6;
+        return 0;
     case OPT_DECISION:
-        s->costs.decision_s = number(arg, 0, 1e9, state, "decision-us") * 1e-6;
+        s->costs.decision_s = parse_number(arg, 0, 1e9, state, "decision-us") * 1e-6;
         return 0;
     case OPT_WITHIN:
-        s->costs.tuning.within_s = number(arg, 0, 1e9, state, "pay-within-ms") * 1e-3;
+        s->costs.tuning.within_s = parse_number(arg, 0, 1e9, state, "pay-within-ms") * 1e-3;
         return 0;
     case OPT_LOSS:
-        s->costs.tuning.energy_loss = number(arg, 0, 99, state, "energy-loss") * 1e-2;
+        s->costs.tuning.energy_loss = parse_number(arg, 0, 99, state, "energy-loss") * 1e-2;
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "what is '%s'? A workload is named by --workload=FILE", arg);
@@ -92,7 +96,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static bool complain(const char *what, const char *why)
+static bool print_error(const char *what, const char *why)
 {
     fprintf(stderr, "rmctl simulate: %s: %s\n", what, why);
     return false;
@@ -100,15 +104,15 @@ static bool complain(const char *what, const char *why)
 
 /* --- what is simulated */
 
-static bool load(struct sim_workload *w, const struct settings *s, unsigned ncores)
+static bool load_workload(struct sim_workload *w, const struct settings *s, unsigned ncores)
 {
     char why[200];
     if (s->generate)
-        return sim_workload_generate(w, s->generate, ncores, why) || complain("--generate", why);
+        return sim_workload_generate(w, s->generate, ncores, why) || print_error("--generate", why);
     bool standard = !strcmp(s->workload, "-");
     FILE *f = standard ? stdin : fopen(s->workload, "re");
     if (!f)
-        return complain(s->workload, strerror(errno));
+        return print_error(s->workload, strerror(errno));
     bool good = sim_workload_read(w, f, standard ? "standard input" : s->workload);
     if (!standard)
         fclose(f);
@@ -119,10 +123,10 @@ static bool write_workload(const struct sim_workload *w, const char *path)
 {
     FILE *f = fopen(path, "we");
     if (!f)
-        return complain(path, strerror(errno));
+        return print_error(path, strerror(errno));
     sim_workload_write(w, f);
     bool good = !ferror(f);
-    return (fclose(f) == 0 && good) || complain(path, strerror(errno));
+    return (fclose(f) == 0 && good) || print_error(path, strerror(errno));
 }
 
 /* --- schedules */
@@ -141,7 +145,7 @@ static const char *name_of(unsigned which)
 }
 
 /* Their numbers, in the order of the list; 0 when there is one that is none. */
-static unsigned choose(const char *list, unsigned which[MOST])
+static unsigned choose_schedules(const char *list, unsigned which[MOST])
 {
     unsigned n = 0;
     if (!list || !strcmp(list, "all")) {
@@ -166,7 +170,7 @@ static unsigned choose(const char *list, unsigned which[MOST])
     return n;
 }
 
-static struct sim_result run(const struct sim_world *w, unsigned which, double bin_s)
+static struct sim_result run_schedule(const struct sim_world *w, unsigned which, double bin_s)
 {
     struct sim_result r = {.name = name_of(which),
                            .about = which < PLAIN ? plain[which].about
@@ -195,7 +199,7 @@ struct weight {
     unsigned which;
 };
 
-static int heaviest_first(const void *a, const void *b)
+static int compare_heaviest_first(const void *a, const void *b)
 {
     const struct weight *x = a, *y = b;
     if (x->work != y->work)
@@ -215,7 +219,7 @@ static void choose_bands(const struct sim_workload *w, unsigned *band, struct si
         for (unsigned k = 0; k < w->procs[i].npieces; k++)
             weight[by_job ? w->procs[i].job : i].work +=
                 w->procs[i].pieces[k].work * w->procs[i].pieces[k].repeat;
-    qsort(weight, n, sizeof *weight, heaviest_first);
+    qsort(weight, n, sizeof *weight, compare_heaviest_first);
     bands->count = n < SIM_BANDS ? n : SIM_BANDS;
     for (unsigned k = 0; k < n; k++) {
         unsigned which = weight[k].which, b = k < bands->count ? k : bands->count - 1;
@@ -239,9 +243,10 @@ static double decision_time(const struct sim_workload *w, unsigned ncores)
     return 0.5e-6 * w->nprocs + 0.12e-6 * ncores;
 }
 
-static bool simulate(const struct settings *s, struct sim_world *world, struct sim_workload *work)
+static bool run_schedules(const struct settings *s, struct sim_world *world,
+                          struct sim_workload *work)
 {
-    unsigned which[MOST], n = choose(s->schedules, which);
+    unsigned which[MOST], n = choose_schedules(s->schedules, which);
     if (!n)
         return false;
     struct sim_bands bands;
@@ -255,7 +260,7 @@ static bool simulate(const struct settings *s, struct sim_world *world, struct s
     struct sim_result result[MOST];
     double bin_s = s->picture || s->series ? fmax(bound.total_s / SIM_BINS, 1e-9) : 0;
     for (unsigned k = 0; k < n; k++)
-        result[k] = run(world, which[k], bin_s);
+        result[k] = run_schedule(world, which[k], bin_s);
     const struct sim_report report = {world, s->machine, &bound, result, n, &bands};
     if (rmctl_common.json)
         sim_print_json(&report, stdout);
@@ -279,15 +284,15 @@ int rmd_simulate(int argc, char **argv)
                          .costs = {.move_s = 1e-3, .lend_s = 60e-6, .decision_s = -1,
                                    .tuning = RMD_TUNING}};
     char why[200];
-    rmctl_parse(argc, argv, rmd_simulate_options, parse, "",
+    rmctl_parse(argc, argv, rmd_simulate_options, parse_option, "",
                 "What policies would do on a machine that is only described.", &s);
     s.costs.tuning.move_cost_s = s.costs.move_s;
     struct sim_world world = {.costs = s.costs, .decisions = s.decisions};
     if (!sim_machine_parse(s.machine, &world.machine, why))
-        return complain("--machine", why) || 1;
+        return print_error("--machine", why) || 1;
     struct sim_workload work = {0};
-    bool good = load(&work, &s, world.machine.ncores) &&
-                (!s.write || write_workload(&work, s.write)) && simulate(&s, &world, &work);
+    bool good = load_workload(&work, &s, world.machine.ncores) &&
+                (!s.write || write_workload(&work, s.write)) && run_schedules(&s, &world, &work);
     sim_workload_free(&work);
     free((void *)world.machine.apart);
     return good ? 0 : 1;

@@ -4,9 +4,9 @@
  * described, with a workload that is recorded or made up.
  *
  * A process computes piece after piece (an iteration, as a rule).  The ranks of a job go on
- * together: nobody begins its next piece before all have done theirs, which is how MPI programs
- * lose the cores of those that wait.  A piece has `work` in seconds on one core, and on c cores
- * is done at the speed S(c).
+ * together: none begins its next piece before all have done theirs.  So MPI programs lose the cores
+ * of waiting ranks.  A piece has `work` in seconds on one core, and on c cores is done at the speed
+ * S(c).
  *
  * Times are seconds from the beginning.  Everything is a function of the options and the
  * workload: no clock, no threads.
@@ -44,7 +44,7 @@ struct sim_process {
     char name[SIM_NAME];
     unsigned job;
     unsigned min_cores, max_cores; /* 0: no limit */
-    unsigned npieces, room;
+    unsigned npieces, capacity;
     struct sim_piece *pieces;
 };
 
@@ -148,7 +148,7 @@ struct sim_result {
     const char *name, *about;
     double makespan_s;
     double turnaround_s; /* mean of the jobs: end less first time */
-    double busy_s;       /* core seconds held by who computes */
+    double busy_s;       /* core seconds held by computing processes */
     double lost_s;       /* of these for moves and lends */
     double nodes;        /* mean of the NUMA nodes of a process, over the decisions */
     unsigned long decisions, changes, moves, lends, reclaims;
@@ -162,7 +162,8 @@ struct sim_result {
 void sim_run_static(const struct sim_world *world, struct sim_result *result);
 /* Job after job as they come, each with the whole machine. */
 void sim_run_sequence(const struct sim_world *world, struct sim_result *result);
-/* What waits lends its cores; `policy` decides who owns how many, NULL: owners as in static. */
+/* Waiting processes lend their cores.  `policy` decides how many cores each process owns; NULL:
+ * owners as in static. */
 void sim_run_managed(const struct sim_world *world, const struct rmd_policy *policy,
                      struct sim_result *result);
 

@@ -22,7 +22,7 @@ static const struct sim_graph *graph_of(const struct sim_engine *e, unsigned i)
 /* --- cores change hands */
 
 /* Before its held cores change: what it has done with them until now. */
-static void touch(struct sim_engine *e, unsigned i)
+static void settle_actor(struct sim_engine *e, unsigned i)
 {
     struct sim_actor *a = &e->actor[i];
     if (a->touched)
@@ -39,7 +39,7 @@ static void touch(struct sim_engine *e, unsigned i)
 }
 
 /* In which of the heaps it is. */
-static void sort_in(struct sim_engine *e, unsigned i)
+static void update_heaps(struct sim_engine *e, unsigned i)
 {
     struct sim_actor *a = &e->actor[i];
     if (a->state == SIM_COMPUTES && a->held < a->want)
@@ -52,14 +52,14 @@ static void sort_in(struct sim_engine *e, unsigned i)
         sim_heap_drop(&e->rich, i);
 }
 
-static void cost(struct sim_engine *e, struct sim_actor *a, double core_s)
+static void add_penalty(struct sim_engine *e, struct sim_actor *a, double core_s)
 {
     a->penalty += core_s;
     e->result->lost_s += core_s;
 }
 
 /* Its own cores first: those that are free, then those that others have borrowed. */
-static void reclaim(struct sim_engine *e, unsigned i)
+static void reclaim_cores(struct sim_engine *e, unsigned i)
 {
     struct sim_actor *a = &e->actor[i];
     unsigned due = a->owned < a->want ? a->owned : a->want;
@@ -70,34 +70,34 @@ static void reclaim(struct sim_engine *e, unsigned i)
         } else {
             if (!e->rich.count)
                 abort(); /* cores are lost */
-            unsigned from = e->rich.who[0];
-            touch(e, from);
+            unsigned from = e->rich.numbers[0];
+            settle_actor(e, from);
             e->actor[from].held--;
-            sort_in(e, from);
+            update_heaps(e, from);
             e->result->reclaims++;
             if (!fresh)
-                cost(e, a, e->world->costs.lend_s);
+                add_penalty(e, a, e->world->costs.lend_s);
         }
         if (fresh) {
             a->fresh--;
-            cost(e, a, e->world->costs.move_s);
+            add_penalty(e, a, e->world->costs.move_s);
         }
         a->held++;
     }
 }
 
-/* Free cores to those who hold the fewest. */
-static void lend(struct sim_engine *e)
+/* Lends free cores to the processes that hold the fewest. */
+static void lend_cores(struct sim_engine *e)
 {
     while (e->pool && e->hungry.count) {
-        unsigned i = e->hungry.who[0];
+        unsigned i = e->hungry.numbers[0];
         struct sim_actor *a = &e->actor[i];
-        touch(e, i);
+        settle_actor(e, i);
         e->pool--;
         a->held++;
         e->result->lends++;
-        cost(e, a, e->world->costs.lend_s);
-        sort_in(e, i);
+        add_penalty(e, a, e->world->costs.lend_s);
+        update_heaps(e, i);
     }
 }
 
@@ -106,16 +106,16 @@ void sim_own(struct sim_engine *e, unsigned i, unsigned cores)
     struct sim_actor *a = &e->actor[i];
     if (a->owned == cores)
         return;
-    touch(e, i);
+    settle_actor(e, i);
     if (cores > a->owned && a->owned)
         a->fresh += cores - a->owned;
     a->owned = cores;
     a->fresh = a->fresh < cores ? a->fresh : cores;
     if (a->state == SIM_COMPUTES) {
-        reclaim(e, i);
+        reclaim_cores(e, i);
         a->fresh = 0; /* the others it has borrowed before */
     }
-    sort_in(e, i);
+    update_heaps(e, i);
 }
 
 /* --- pieces */
@@ -125,7 +125,7 @@ static void begin_piece(struct sim_engine *e, unsigned i)
     const struct sim_piece *piece = sim_piece_at(process_of(e, i), &e->actor[i].at);
     struct sim_actor *a = &e->actor[i];
     bool first = a->state == SIM_ABSENT;
-    touch(e, i);
+    settle_actor(e, i);
     a->state = SIM_COMPUTES;
     if (!first)
         a->wait_s += (e->now - a->ended - a->wait_s) / 4;
@@ -138,8 +138,8 @@ static void begin_piece(struct sim_engine *e, unsigned i)
         e->pool += a->held - a->want;
         a->held = a->want;
     }
-    reclaim(e, i);
-    sort_in(e, i);
+    reclaim_cores(e, i);
+    update_heaps(e, i);
     if (first)
         sim_news(e, true);
     sim_foreseen(e, i, piece->work);
@@ -151,7 +151,7 @@ static void stop_spinning(struct sim_engine *e, unsigned i)
     a->spins = false;
     e->pool += a->held;
     a->held = 0;
-    sort_in(e, i);
+    update_heaps(e, i);
 }
 
 /* Lend at once, or spin first. */
@@ -165,10 +165,10 @@ static void wait_for_others(struct sim_engine *e, unsigned i, bool last)
         sim_heap_set(&e->events, i, e->now + spin);
     else
         stop_spinning(e, i);
-    sort_in(e, i);
+    update_heaps(e, i);
 }
 
-/* Everybody of the job has done its piece. */
+/* All processes of the job have done their pieces. */
 static void next_round(struct sim_engine *e, unsigned job)
 {
     const struct sim_workload *w = e->world->work;
@@ -200,7 +200,7 @@ static void end_piece(struct sim_engine *e, unsigned i)
     struct sim_actor *a = &e->actor[i];
     const struct sim_process *p = process_of(e, i);
     double work = sim_piece_at(p, &a->at)->work;
-    touch(e, i);
+    settle_actor(e, i);
     sim_heap_drop(&e->events, i);
     sim_advance(p, &a->at);
     sim_measured(e, i, work, e->now - a->began);
@@ -217,7 +217,7 @@ static void end_piece(struct sim_engine *e, unsigned i)
         begin_piece(e, i);
 }
 
-static void happen(struct sim_engine *e, unsigned i)
+static void handle_event(struct sim_engine *e, unsigned i)
 {
     struct sim_actor *a = &e->actor[i];
     if (a->state == SIM_COMPUTES) {
@@ -230,8 +230,8 @@ static void happen(struct sim_engine *e, unsigned i)
     }
 }
 
-/* Everybody whose cores or piece have changed computes on from here. */
-static void go_on(struct sim_engine *e)
+/* Processes whose cores or piece have changed compute on from here. */
+static void continue_actors(struct sim_engine *e)
 {
     for (unsigned t = 0; t < e->ntouched; t++) {
         unsigned i = e->touched[t];
@@ -252,20 +252,20 @@ static void go_on(struct sim_engine *e)
     e->ntouched = 0;
 }
 
-static void run(struct sim_engine *e)
+static void run_engine(struct sim_engine *e)
 {
     while (e->left) {
-        double next = e->events.count ? e->events.key[e->events.who[0]] : HUGE_VAL;
+        double next = e->events.count ? e->events.key[e->events.numbers[0]] : HUGE_VAL;
         next = fmin(next, e->decide_at);
         if (next == HUGE_VAL)
-            abort(); /* nobody goes on */
+            abort(); /* no process goes on */
         e->now = fmax(e->now, next);
-        while (e->events.count && e->events.key[e->events.who[0]] <= e->now)
-            happen(e, e->events.who[0]);
+        while (e->events.count && e->events.key[e->events.numbers[0]] <= e->now)
+            handle_event(e, e->events.numbers[0]);
         if (e->decide_at <= e->now)
             sim_decide(e);
-        lend(e);
-        go_on(e);
+        lend_cores(e);
+        continue_actors(e);
     }
 }
 
@@ -273,7 +273,7 @@ static void run(struct sim_engine *e)
 
 static void make_heap(struct sim_heap *h, unsigned n)
 {
-    h->who = sim_allocate(n, sizeof *h->who);
+    h->numbers = sim_allocate(n, sizeof *h->numbers);
     h->place = sim_allocate(n, sizeof *h->place);
     h->key = sim_allocate(n, sizeof *h->key);
     for (unsigned i = 0; i < n; i++)
@@ -282,12 +282,13 @@ static void make_heap(struct sim_heap *h, unsigned n)
 
 static void free_heap(struct sim_heap *h)
 {
-    free(h->who);
+    free(h->numbers);
     free(h->place);
     free(h->key);
 }
 
-/* Without a policy everybody owns its equal share for good, before it has come and after. */
+/* Without a policy each process owns its equal share for good, also before it begins and after its
+ * end. */
 static void own_equally(struct sim_engine *e)
 {
     unsigned n = e->world->work->nprocs;
@@ -295,7 +296,7 @@ static void own_equally(struct sim_engine *e)
         e->needs[i].min_cores = process_of(e, i)->min_cores;
         e->needs[i].max_cores = process_of(e, i)->max_cores;
     }
-    struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->room,
+    struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->arena,
                              e->world->costs.tuning, false};
     rmd_policy_equal(&s, e->target);
     for (unsigned i = 0; i < n; i++)
@@ -330,7 +331,7 @@ void sim_run_managed(const struct sim_world *world, const struct rmd_policy *pol
         own_equally(&e);
     for (unsigned j = 0; j < w->njobs; j++)
         next_round(&e, j);
-    run(&e);
+    run_engine(&e);
     sum_up(&e);
     sim_manager_end(&e);
     free_heap(&e.events);

@@ -3,11 +3,11 @@
  * simulate_engine.h - what simulate_engine.c, where processes compute and lend, and
  * simulate_manager.c, where owners are decided, have in common.  Private to the two.
  *
- * Who computes holds cores, its own ones first; a free core goes to the one of those that compute
- * that holds the fewest and can use one more, as it would in a table where everybody takes
- * the next free core that it sees.  Cores are counted here; which they are matters to the
- * placement only.  Who waits lends, but spins for as long as that takes where the last waits
- * were shorter than it.
+ * A computing process holds cores, its own ones first.  A free core goes to the computing process
+ * that holds the fewest cores and can use one more.  This is like in a table where each process
+ * takes the next free core that it sees.  Cores are only counted here; which ones they are matters
+ * to the placement only.  A waiting process lends its cores.  If its last waits were shorter than
+ * lending takes, it spins that long first.
  */
 #ifndef RMD_SIMULATE_ENGINE_H
 #define RMD_SIMULATE_ENGINE_H
@@ -44,7 +44,7 @@ struct sim_engine {
     struct sim_actor *actor;
     unsigned *busy; /* by job: members that have not done this round's piece */
     double now;
-    unsigned pool; /* cores that nobody holds */
+    unsigned pool; /* cores without a holder */
     struct sim_heap events, hungry, rich;
     unsigned *touched, ntouched;
     unsigned left; /* processes not ended */
@@ -55,10 +55,11 @@ struct sim_engine {
     struct rmd_need *needs;
     unsigned *target, *member;
     struct rmd_placed *placed;
-    void *room;
+    void *arena;
 };
 
-/* (simulate_engine.c) Own this many from now on.  First of all who loses, then who gains. */
+/* (simulate_engine.c) The process owns `cores` from now on.  Call it for those that lose cores
+ * first. */
 void sim_own(struct sim_engine *e, unsigned process, unsigned cores);
 /* (simulate_manager.c) */
 void sim_manager_begin(struct sim_engine *e);

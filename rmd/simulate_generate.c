@@ -6,7 +6,7 @@
  *   changing   one MPI job; a wave of work goes over its ranks
  *   study      programs of one process, started one after the other, whose work grows and falls
  *              (papers/invasive-compute-balancing.txt 6.4: five, 2 s apart)
- *   bursty     programs that come at random times and rest between bursts of random length
+ *   bursty     programs that come at random times and pause between bursts of random length
  *   crowd      jobs of all sizes that come during the first pieces, some of each kind
  */
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@ struct recipe {
 };
 
 /* [0, 1) (splitmix64) */
-static double chance(struct recipe *r)
+static double random_unit(struct recipe *r)
 {
     uint64_t x = r->seed += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -59,16 +59,13 @@ static unsigned add_named(struct sim_workload *w, const char *what, unsigned num
 }
 
 /* Seconds on one core of a piece of average work. */
-static double average(const struct recipe *r)
-{
-    return r->seconds * r->ncores / r->processes;
-}
+static double average_work(const struct recipe *r) { return r->seconds * r->ncores / r->processes; }
 
 enum shape { CONSTANT, CHANGING, GROWING, BURSTY, SHAPES };
 
 /* Work of rank `of` of n when `part` of the pieces are done, about 1 on average; `own` is the
  * rank's own number in [0, 1). */
-static double shape_at(enum shape shape, double own, unsigned of, unsigned n, double part)
+static double work_at(enum shape shape, double own, unsigned of, unsigned n, double part)
 {
     double distance;
     switch (shape) {
@@ -85,20 +82,20 @@ static double shape_at(enum shape shape, double own, unsigned of, unsigned n, do
     }
 }
 
-/* The pieces of a rank.  Bursts are three to ten pieces, and rests as long. */
+/* The pieces of a rank.  Bursts are three to ten pieces long, and so are the pauses. */
 static void add_pieces(struct sim_workload *w, struct recipe *r, unsigned process, enum shape shape,
                        unsigned rank, unsigned ranks, double time, unsigned graph)
 {
-    double own = chance(r);
+    double own = random_unit(r);
     unsigned burst = 0;
     for (unsigned k = 0; k < r->pieces; k++) {
         double part = (k + 0.5) / r->pieces;
         if (shape == BURSTY && !burst--) {
-            burst = 2 + (unsigned)(8 * chance(r));
-            own = chance(r);
-            time += k ? 2 * burst * r->seconds * chance(r) : 0;
+            burst = 2 + (unsigned)(8 * random_unit(r));
+            own = random_unit(r);
+            time += k ? 2 * burst * r->seconds * random_unit(r) : 0;
         }
-        double work = average(r) * shape_at(shape, own, rank, ranks, part);
+        double work = average_work(r) * work_at(shape, own, rank, ranks, part);
         sim_add_piece(w, process, (struct sim_piece){time, work, graph, 1});
     }
 }
@@ -118,8 +115,8 @@ static void make_jobs(struct sim_workload *w, struct recipe *r, enum shape shape
     unsigned graph = graph_of(w, r, r->serial);
     while (w->nprocs < r->processes) {
         unsigned left = r->processes - w->nprocs;
-        double time = shape == BURSTY ? chance(r) * r->apart_s * r->processes
-                                      : r->apart_s * w->njobs;
+        double time =
+            shape == BURSTY ? random_unit(r) * r->apart_s * r->processes : r->apart_s * w->njobs;
         add_one_job(w, r, shape, r->ranks < left ? r->ranks : left, time, graph);
     }
 }
@@ -132,11 +129,11 @@ static void make_crowd(struct sim_workload *w, struct recipe *r)
         graph[g] = graph_of(w, r, r->serial * g / 2);
     while (w->nprocs < r->processes) {
         unsigned left = r->processes - w->nprocs;
-        unsigned ranks = 1u << (unsigned)(7 * chance(r) * chance(r));
-        enum shape shape = (enum shape)(unsigned)(SHAPES * chance(r));
-        double time = r->apart_s * floor(10 * chance(r));
+        unsigned ranks = 1u << (unsigned)(7 * random_unit(r) * random_unit(r));
+        enum shape shape = (enum shape)(unsigned)(SHAPES * random_unit(r));
+        double time = r->apart_s * floor(10 * random_unit(r));
         add_one_job(w, r, shape, ranks < left ? ranks : left, time,
-                    graph[(unsigned)(4 * chance(r))]);
+                    graph[(unsigned)(4 * random_unit(r))]);
     }
 }
 

@@ -8,9 +8,9 @@
 
 struct sim_heap {
     unsigned count;
-    unsigned *who; /* count of them */
-    int *place;    /* by number: in who, -1 not there */
-    double *key;   /* by number */
+    unsigned *numbers; /* count of them */
+    int *place;        /* by number: its index in numbers, -1: not in the heap */
+    double *key;       /* by number */
 };
 
 static inline bool sim_heap_before(const struct sim_heap *h, unsigned a, unsigned b)
@@ -18,46 +18,46 @@ static inline bool sim_heap_before(const struct sim_heap *h, unsigned a, unsigne
     return h->key[a] != h->key[b] ? h->key[a] < h->key[b] : a < b;
 }
 
-static inline void sim_heap_put(struct sim_heap *h, unsigned at, unsigned who)
+static inline void sim_heap_put(struct sim_heap *h, unsigned at, unsigned number)
 {
-    h->who[at] = who;
-    h->place[who] = (int)at;
+    h->numbers[at] = number;
+    h->place[number] = (int)at;
 }
 
 /* Up or down from where it is. */
 static inline void sim_heap_settle(struct sim_heap *h, unsigned at)
 {
-    unsigned who = h->who[at];
-    for (; at && sim_heap_before(h, who, h->who[(at - 1) / 2]); at = (at - 1) / 2)
-        sim_heap_put(h, at, h->who[(at - 1) / 2]);
+    unsigned number = h->numbers[at];
+    for (; at && sim_heap_before(h, number, h->numbers[(at - 1) / 2]); at = (at - 1) / 2)
+        sim_heap_put(h, at, h->numbers[(at - 1) / 2]);
     for (unsigned child; (child = 2 * at + 1) < h->count; at = child) {
-        if (child + 1 < h->count && sim_heap_before(h, h->who[child + 1], h->who[child]))
+        if (child + 1 < h->count && sim_heap_before(h, h->numbers[child + 1], h->numbers[child]))
             child++;
-        if (!sim_heap_before(h, h->who[child], who))
+        if (!sim_heap_before(h, h->numbers[child], number))
             break;
-        sim_heap_put(h, at, h->who[child]);
+        sim_heap_put(h, at, h->numbers[child]);
     }
-    sim_heap_put(h, at, who);
+    sim_heap_put(h, at, number);
 }
 
-static inline void sim_heap_set(struct sim_heap *h, unsigned who, double key)
+static inline void sim_heap_set(struct sim_heap *h, unsigned number, double key)
 {
-    if (h->place[who] >= 0 && h->key[who] == key)
+    if (h->place[number] >= 0 && h->key[number] == key)
         return;
-    h->key[who] = key;
-    if (h->place[who] < 0)
-        sim_heap_put(h, h->count++, who);
-    sim_heap_settle(h, (unsigned)h->place[who]);
+    h->key[number] = key;
+    if (h->place[number] < 0)
+        sim_heap_put(h, h->count++, number);
+    sim_heap_settle(h, (unsigned)h->place[number]);
 }
 
-static inline void sim_heap_drop(struct sim_heap *h, unsigned who)
+static inline void sim_heap_drop(struct sim_heap *h, unsigned number)
 {
-    int at = h->place[who];
+    int at = h->place[number];
     if (at < 0)
         return;
-    unsigned last = h->who[--h->count];
-    h->place[who] = -1;
-    if (last == who)
+    unsigned last = h->numbers[--h->count];
+    h->place[number] = -1;
+    if (last == number)
         return;
     sim_heap_put(h, (unsigned)at, last);
     sim_heap_settle(h, (unsigned)at);

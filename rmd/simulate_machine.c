@@ -76,7 +76,7 @@ static void settle_kinds(struct level *level, unsigned nlevels)
             level[l].apart = 1;
 }
 
-static unsigned char *distances(const struct level *level, unsigned nlevels, unsigned ncores)
+static unsigned char *make_distances(const struct level *level, unsigned nlevels, unsigned ncores)
 {
     unsigned char *apart = sim_allocate(ncores, 1);
     unsigned inside = ncores; /* cores in one group of the level */
@@ -121,7 +121,7 @@ bool sim_machine_parse(const char *text, struct rmd_machine *machine, char why[2
         }
         settle_kinds(level, nlevels);
     }
-    *machine = (struct rmd_machine){(unsigned)ncores,
-                                    distances(level, nlevels, (unsigned)ncores)};
+    *machine =
+        (struct rmd_machine){(unsigned)ncores, make_distances(level, nlevels, (unsigned)ncores)};
     return true;
 }

@@ -22,7 +22,7 @@ void sim_manager_begin(struct sim_engine *e)
     e->target = sim_allocate(n, sizeof *e->target);
     e->member = sim_allocate(n, sizeof *e->member);
     e->placed = sim_allocate(n, sizeof *e->placed);
-    e->room = sim_allocate(1, RMD_ROOM(n));
+    e->arena = sim_allocate(1, RMD_ARENA_BYTES(n));
     for (unsigned c = 0; c < cores; c++)
         e->owner[c] = RMD_NO_OWNER;
 }
@@ -34,7 +34,7 @@ void sim_manager_end(struct sim_engine *e)
     free(e->target);
     free(e->member);
     free(e->placed);
-    free(e->room);
+    free(e->arena);
 }
 
 void sim_news(struct sim_engine *e, bool must)
@@ -76,8 +76,8 @@ void sim_foreseen(struct sim_engine *e, unsigned i, double work)
 
 /* --- a decision */
 
-/* Who is there, and what is known of them.  Returns how many they are. */
-static unsigned look(struct sim_engine *e)
+/* Collects the present processes, and what is known of them.  Returns their number. */
+static unsigned collect_needs(struct sim_engine *e)
 {
     const struct sim_workload *w = e->world->work;
     unsigned n = 0;
@@ -108,7 +108,7 @@ static unsigned look(struct sim_engine *e)
 }
 
 /* Which cores.  Returns how many have gone from one process to another. */
-static unsigned place(struct sim_engine *e, unsigned n)
+static unsigned place_cores(struct sim_engine *e, unsigned n)
 {
     unsigned procs = e->world->work->nprocs, ncores = e->world->machine.ncores, moves = 0;
     int *before = sim_allocate(ncores, sizeof *before);
@@ -126,7 +126,7 @@ static unsigned place(struct sim_engine *e, unsigned n)
 }
 
 /* Mean of the NUMA nodes in which an owner has cores. */
-static double nodes_each(const struct sim_engine *e)
+static double mean_nodes(const struct sim_engine *e)
 {
     const struct rmd_machine *m = &e->world->machine;
     unsigned long sum = 0, owners = 0;
@@ -145,8 +145,8 @@ static double nodes_each(const struct sim_engine *e)
     return owners ? (double)sum / (double)owners : 0;
 }
 
-/* First who loses cores, or those who gain would find too few. */
-static void own(struct sim_engine *e, unsigned n)
+/* Processes that lose cores come first: else those that gain would find too few. */
+static void apply_targets(struct sim_engine *e, unsigned n)
 {
     for (unsigned k = 0; k < n; k++)
         if (e->target[k] < e->actor[e->member[k]].owned)
@@ -160,23 +160,23 @@ void sim_decide(struct sim_engine *e)
 {
     struct sim_result *r = e->result;
     bool must = e->must;
-    unsigned moves = 0, n = look(e);
+    unsigned moves = 0, n = collect_needs(e);
     e->must = false;
     e->decide_at = HUGE_VAL;
     if (!n)
         return;
-    struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->room,
+    struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->arena,
                              e->world->costs.tuning, false};
     e->policy->decide(&s, e->target);
     s.decided = true;
     double gain = e->world->decisions ? e->policy->gain(&s, e->target) : 0;
     bool change = must || rmd_policy_worthwhile(e->policy, &s, e->target);
     if (change) {
-        moves = place(e, n);
-        own(e, n);
+        moves = place_cores(e, n);
+        apply_targets(e, n);
         r->changes++;
         r->moves += moves;
-        r->nodes += (nodes_each(e) - r->nodes) / (double)r->changes;
+        r->nodes += (mean_nodes(e) - r->nodes) / (double)r->changes;
     }
     enum sim_outcome outcome = must     ? SIM_MEMBERS_CHANGED
                                : change ? SIM_WORTHWHILE : SIM_NOT_WORTHWHILE;

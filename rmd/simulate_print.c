@@ -22,12 +22,12 @@ static double efficiency(const struct sim_report *r, const struct sim_result *s)
     return all > 0 ? r->bound->work_s / all : 1;
 }
 
-static double of_bound(const struct sim_report *r, const struct sim_result *s)
+static double part_of_bound(const struct sim_report *r, const struct sim_result *s)
 {
     return r->bound->total_s > 0 ? s->makespan_s / r->bound->total_s : 1;
 }
 
-static double busy(const struct sim_report *r, const struct sim_result *s)
+static double busy_part(const struct sim_report *r, const struct sim_result *s)
 {
     double all = s->makespan_s * r->world->machine.ncores;
     return all > 0 ? s->busy_s / all : 1;
@@ -46,7 +46,7 @@ void sim_print_table(const struct sim_report *r, FILE *to)
     for (unsigned k = 0; k < r->nresults; k++) {
         const struct sim_result *s = &r->result[k];
         fprintf(to, "%-13s %11.6g %8.4g %5.1f%% %5.1f%% %11.6g %9lu %8lu %9lu %10lu %10lu", s->name,
-                s->makespan_s, of_bound(r, s), 100 * efficiency(r, s), 100 * busy(r, s),
+                s->makespan_s, part_of_bound(r, s), 100 * efficiency(r, s), 100 * busy_part(r, s),
                 s->turnaround_s, s->decisions, s->changes, s->moves, s->lends, s->reclaims);
         if (s->changes)
             fprintf(to, " %6.3g\n", s->nodes);
@@ -94,7 +94,7 @@ static void print_result(const struct sim_report *r, const struct sim_result *s,
 {
     fprintf(to, "  {\"name\": \"%s\", \"about\": \"%s\",\n", s->name, s->about);
     fprintf(to, "   \"seconds\": %.15g, \"of_bound\": %.15g, \"efficiency\": %.15g,\n",
-            s->makespan_s, of_bound(r, s), efficiency(r, s));
+            s->makespan_s, part_of_bound(r, s), efficiency(r, s));
     fprintf(to, "   \"busy_core_seconds\": %.15g, \"lost_core_seconds\": %.15g,\n", s->busy_s,
             s->lost_s);
     fprintf(to, "   \"turnaround_s\": %.15g, \"decisions\": %lu, \"changes\": %lu, "

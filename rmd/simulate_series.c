@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simulate_series.c - who computed on how many cores when, for pictures.  Nobody knows how long a
- * schedule will take, so bins are made twice as long when there are too few.
+ * simulate_series.c - the number of cores of each process over time, for pictures.  The length of a
+ * schedule is not known beforehand, so bins become twice as long when there are too few.
  */
 #include "simulate.h"
 
 #include <math.h>
 
-static void fold(struct sim_series *s)
+static void double_bins(struct sim_series *s)
 {
     for (unsigned band = 0; band < SIM_BANDS; band++)
         for (unsigned b = 0; b < SIM_BINS; b++)
@@ -22,7 +22,7 @@ void sim_series_add(struct sim_series *s, unsigned band, double from, double to,
     if (!s || to <= from || cores <= 0)
         return;
     while (to > s->bin_s * SIM_BINS)
-        fold(s);
+        double_bins(s);
     unsigned first = (unsigned)(from / s->bin_s);
     for (unsigned b = first; b < SIM_BINS && b * s->bin_s < to; b++) {
         double begin = fmax(from, b * s->bin_s), end = fmin(to, (b + 1) * s->bin_s);

@@ -20,14 +20,14 @@ static void equal_shares(const struct sim_world *w, const unsigned *member, unsi
         needs[k].min_cores = p->min_cores;
         needs[k].max_cores = p->max_cores;
     }
-    void *room = sim_allocate(1, RMD_ROOM(count));
-    struct rmd_snapshot s = {w->machine.ncores, count, needs, room, w->costs.tuning, false};
+    void *arena = sim_allocate(1, RMD_ARENA_BYTES(count));
+    struct rmd_snapshot s = {w->machine.ncores, count, needs, arena, w->costs.tuning, false};
     rmd_policy_equal(&s, target);
     for (unsigned k = 0; k < count; k++)
         cores[member[k]] = count > s.ncores ? (double)s.ncores / count : target[k];
     free(needs);
     free(target);
-    free(room);
+    free(arena);
 }
 
 /* As many rounds as all ranks go on with the pieces that they are at; 0 when they are done. */
@@ -45,7 +45,7 @@ static unsigned rounds_alike(const struct sim_workload *w, const struct sim_job 
     return least;
 }
 
-static void advance(const struct sim_process *p, struct sim_cursor *at, unsigned rounds)
+static void advance_cursor(const struct sim_process *p, struct sim_cursor *at, unsigned rounds)
 {
     if (at->piece >= p->npieces)
         return;
@@ -89,7 +89,8 @@ static double run_job(const struct sim_world *world, unsigned job, const double 
         for (unsigned r = 0; r < rounds; r++)
             now = run_round(world, job, cores, at, now, result);
         for (unsigned k = 0; k < j->count; k++)
-            advance(&w->procs[w->member[j->first + k]], &at[w->member[j->first + k]], rounds);
+            advance_cursor(&w->procs[w->member[j->first + k]], &at[w->member[j->first + k]],
+                           rounds);
     }
     return now;
 }
@@ -119,7 +120,7 @@ struct arrival {
     unsigned job;
 };
 
-static int by_time(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
     const struct arrival *x = a, *y = b;
     if (x->time != y->time)
@@ -135,7 +136,7 @@ void sim_run_sequence(const struct sim_world *world, struct sim_result *result)
     struct sim_cursor *at = sim_allocate(w->nprocs, sizeof *at);
     for (unsigned j = 0; j < w->njobs; j++)
         queue[j] = (struct arrival){sim_job_begin(w, j), j};
-    qsort(queue, w->njobs, sizeof *queue, by_time);
+    qsort(queue, w->njobs, sizeof *queue, compare_times);
     for (unsigned q = 0; q < w->njobs; q++) {
         unsigned j = queue[q].job;
         equal_shares(world, &w->member[w->jobs[j].first], w->jobs[j].count, cores);
@@ -186,7 +187,7 @@ static double earliest_end(const struct sim_world *world, unsigned job, struct s
             end = fmax(end, fmax(now, piece->time) + t);
             release = fmin(release, fmax(now, piece->time));
             sum += piece->work;
-            advance(&w->procs[i], &at[i], rounds);
+            advance_cursor(&w->procs[i], &at[i], rounds);
         }
         end = fmax(end, release + sum / ncores);
         length = fmax(length, sum / ncores);
@@ -199,7 +200,7 @@ static double earliest_end(const struct sim_world *world, unsigned job, struct s
     return now;
 }
 
-static int latest_first(const void *a, const void *b)
+static int compare_latest_first(const void *a, const void *b)
 {
     double x = ((const struct work_from *)a)->time, y = ((const struct work_from *)b)->time;
     return x > y ? -1 : x < y;
@@ -216,7 +217,7 @@ struct sim_bound sim_bound_of(const struct sim_world *world)
         b.job_end[j] = earliest_end(world, j, at, &list);
         b.path_s = fmax(b.path_s, b.job_end[j]);
     }
-    qsort(list.item, list.count, sizeof *list.item, latest_first);
+    qsort(list.item, list.count, sizeof *list.item, compare_latest_first);
     for (unsigned k = 0; k < list.count; k++) {
         b.work_s += list.item[k].work;
         b.capacity_s = fmax(b.capacity_s, list.item[k].time + b.work_s / world->machine.ncores);

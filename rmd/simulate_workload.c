@@ -16,7 +16,7 @@
 
 /* --- in memory */
 
-static void *or_end(void *p)
+static void *check_memory(void *p)
 {
     if (p)
         return p;
@@ -26,14 +26,14 @@ static void *or_end(void *p)
 
 void *sim_allocate(size_t count, size_t size)
 {
-    return or_end(calloc(count ? count : 1, size));
+    return check_memory(calloc(count ? count : 1, size));
 }
 
 void *sim_grown(void *array, size_t count, size_t size)
 {
     if (count & (count - 1))
         return array; /* its size is the next power of two */
-    return or_end(reallocarray(array, count ? 2 * count : 1, size));
+    return check_memory(reallocarray(array, count ? 2 * count : 1, size));
 }
 
 unsigned sim_add_job(struct sim_workload *w, const char *name)
@@ -63,7 +63,7 @@ unsigned sim_add_graph(struct sim_workload *w, const struct inv_scalability *poi
     return w->ngraphs++;
 }
 
-static bool alike(const struct sim_piece *a, const struct sim_piece *b)
+static bool is_same_piece(const struct sim_piece *a, const struct sim_piece *b)
 {
     return a->work == b->work && a->graph == b->graph && a->time >= b->time;
 }
@@ -72,7 +72,7 @@ static bool alike(const struct sim_piece *a, const struct sim_piece *b)
 void sim_add_piece(struct sim_workload *w, unsigned process, struct sim_piece piece)
 {
     struct sim_process *p = &w->procs[process];
-    if (p->npieces && alike(&p->pieces[p->npieces - 1], &piece)) {
+    if (p->npieces && is_same_piece(&p->pieces[p->npieces - 1], &piece)) {
         p->pieces[p->npieces - 1].repeat += piece.repeat;
         return;
     }
@@ -128,7 +128,7 @@ struct names {
     unsigned *slot, size, used;
 };
 
-static uint64_t hash(const char *name)
+static uint64_t hash_name(const char *name)
 {
     uint64_t h = 14695981039346656037u; /* FNV-1a */
     for (; *name; name++)
@@ -151,14 +151,14 @@ static const char *job_name(const struct sim_workload *w, unsigned j)
 static unsigned *find_name(const struct names *n, const struct sim_workload *w, name_of *of,
                            const char *name)
 {
-    unsigned at = (unsigned)(hash(name) % n->size);
+    unsigned at = (unsigned)(hash_name(name) % n->size);
     while (n->slot[at] && strcmp(of(w, n->slot[at] - 1), name) != 0)
         at = at + 1 < n->size ? at + 1 : 0;
     return &n->slot[at];
 }
 
 /* Twice the size, when it is half full. */
-static void make_room(struct names *n, const struct sim_workload *w, name_of *of)
+static void grow_names(struct names *n, const struct sim_workload *w, name_of *of)
 {
     if (2 * n->used < n->size)
         return;
@@ -193,8 +193,8 @@ struct reader {
 };
 
 /* Always false. */
-__attribute__((format(printf, 3, 4)))
-static bool wrong(const struct reader *r, const char *column, const char *why, ...)
+static bool __attribute__((format(printf, 3, 4)))
+print_error(const struct reader *r, const char *column, const char *why, ...)
 {
     va_list more;
     va_start(more, why);
@@ -208,7 +208,7 @@ static bool wrong(const struct reader *r, const char *column, const char *why, .
 }
 
 /* Fields of a line, in place; returns how many there are, at most COLUMNS + 1. */
-static unsigned split(char *line, char *fields[COLUMNS + 1])
+static unsigned split_fields(char *line, char *fields[COLUMNS + 1])
 {
     unsigned n = 0;
     for (char *p = line; p && n <= COLUMNS; n++) {
@@ -224,22 +224,24 @@ static bool read_header(struct reader *r, char *line)
 {
     char *fields[COLUMNS + 1];
     unsigned seen = 0;
-    r->ncolumns = split(line, fields);
+    r->ncolumns = split_fields(line, fields);
     for (unsigned i = 0; i < r->ncolumns; i++) {
         unsigned c = 0;
         while (c < COLUMNS && strcmp(fields[i], column_names[c]) != 0)
             c++;
         if (i == COLUMNS || c == COLUMNS)
-            return wrong(r, NULL, "'%.40s' is no column: use time, process, job, work, "
-                                  "scalability and maybe repeat, min, max", fields[i]);
+            return print_error(r, NULL,
+                               "'%.40s' is no column: use time, process, job, work, "
+                               "scalability and maybe repeat, min, max",
+                               fields[i]);
         if (seen >> c & 1)
-            return wrong(r, NULL, "column %s is there twice", column_names[c]);
+            return print_error(r, NULL, "column %s is there twice", column_names[c]);
         seen |= 1u << c;
         r->column[i] = (enum column)c;
     }
     for (unsigned c = 0; c < OBLIGATORY; c++)
         if (!(seen >> c & 1))
-            return wrong(r, NULL, "column %s is missing", column_names[c]);
+            return print_error(r, NULL, "column %s is missing", column_names[c]);
     return true;
 }
 
@@ -252,9 +254,10 @@ static bool read_number(const struct reader *r, enum column column, double least
     bool plain = *text && strspn(text, "+-.0123456789eE") == strlen(text);
     *to = plain ? strtod(text, &end) : 0;
     if (!plain || *end)
-        return wrong(r, column_names[column], "'%.40s' is not a number", text);
+        return print_error(r, column_names[column], "'%.40s' is not a number", text);
     if (!(*to >= least && *to <= most))
-        return wrong(r, column_names[column], "%.40s is not between %g and %g", text, least, most);
+        return print_error(r, column_names[column], "%.40s is not between %g and %g", text, least,
+                           most);
     return true;
 }
 
@@ -269,10 +272,10 @@ static bool read_count(const struct reader *r, enum column column, unsigned leas
     char *end = NULL;
     unsigned long n = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
     if (!end || *end)
-        return wrong(r, column_names[column], "'%.40s' is not a whole number", text);
+        return print_error(r, column_names[column], "'%.40s' is not a whole number", text);
     if (n < least || n > SIM_PIECES)
-        return wrong(r, column_names[column], "%.40s is not between %u and %d", text, least,
-                     SIM_PIECES);
+        return print_error(r, column_names[column], "%.40s is not between %u and %d", text, least,
+                           SIM_PIECES);
     *to = (unsigned)n;
     return true;
 }
@@ -281,11 +284,12 @@ static bool check_name(const struct reader *r, enum column column)
 {
     const char *name = r->field[column];
     if (!*name || strlen(name) >= SIM_NAME)
-        return wrong(r, column_names[column], "a name has 1 to %d characters", SIM_NAME - 1);
+        return print_error(r, column_names[column], "a name has 1 to %d characters", SIM_NAME - 1);
     for (const char *p = name; *p; p++)
         if (*p <= ' ' || *p > '~' || *p == '"')
-            return wrong(r, column_names[column], "a name has printable characters without blanks "
-                                                  "and quotes");
+            return print_error(r, column_names[column],
+                               "a name has printable characters without blanks "
+                               "and quotes");
     return true;
 }
 
@@ -301,16 +305,16 @@ static bool read_graph(struct reader *r, unsigned *graph)
     for (const char *p = text; *p; n++) {
         char *end = NULL;
         if (n == INV_SCALABILITY_POINTS)
-            return wrong(r, name, "more than %d points", INV_SCALABILITY_POINTS);
+            return print_error(r, name, "more than %d points", INV_SCALABILITY_POINTS);
         unsigned long cores = isdigit((unsigned char)*p) ? strtoul(p, &end, 10) : 0;
         if (!end || *end != ':' || !cores || cores > SIM_PIECES)
-            return wrong(r, name, "'%.40s' does not begin with CORES:SPEED-UP", p);
+            return print_error(r, name, "'%.40s' does not begin with CORES:SPEED-UP", p);
         bool plain = isdigit((unsigned char)end[1]);
         double speedup = plain ? strtod(end + 1, &end) : 0;
         if (!plain || (*end && *end != ' ') || !(speedup > 0 && speedup < 1e9))
-            return wrong(r, name, "'%.40s' does not begin with CORES:SPEED-UP", p);
+            return print_error(r, name, "'%.40s' does not begin with CORES:SPEED-UP", p);
         if (cores <= last)
-            return wrong(r, name, "%lu cores do not come after %u", cores, last);
+            return print_error(r, name, "%lu cores do not come after %u", cores, last);
         s.point[n].cores = last = (unsigned)cores;
         s.point[n].speedup = (float)speedup;
         p = end + strspn(end, " ");
@@ -325,8 +329,8 @@ static bool find_process(struct reader *r, unsigned *process)
     struct sim_workload *w = r->work;
     if (!check_name(r, PROCESS) || !check_name(r, JOB))
         return false;
-    make_room(&r->procs, w, process_name);
-    make_room(&r->jobs, w, job_name);
+    grow_names(&r->procs, w, process_name);
+    grow_names(&r->jobs, w, job_name);
     unsigned *job = find_name(&r->jobs, w, job_name, r->field[JOB]);
     if (!*job) {
         *job = sim_add_job(w, r->field[JOB]) + 1;
@@ -339,8 +343,8 @@ static bool find_process(struct reader *r, unsigned *process)
     }
     *process = *slot - 1;
     if (w->procs[*process].job != *job - 1)
-        return wrong(r, column_names[JOB], "process %s was of job %s before", r->field[PROCESS],
-                     w->jobs[w->procs[*process].job].name);
+        return print_error(r, column_names[JOB], "process %s was of job %s before",
+                           r->field[PROCESS], w->jobs[w->procs[*process].job].name);
     return true;
 }
 
@@ -350,10 +354,10 @@ static bool read_range(struct reader *r, struct sim_process *p)
     if (!read_count(r, MIN, 0, 0, &least) || !read_count(r, MAX, 0, 0, &most))
         return false;
     if (most && most < least)
-        return wrong(r, column_names[MAX], "%u is less than min, %u", most, least);
+        return print_error(r, column_names[MAX], "%u is less than min, %u", most, least);
     if (p->npieces && (p->min_cores != least || p->max_cores != most))
-        return wrong(r, column_names[MIN], "the range of process %s was another one before",
-                     p->name);
+        return print_error(r, column_names[MIN], "the range of process %s was another one before",
+                           p->name);
     p->min_cores = least;
     p->max_cores = most;
     return true;
@@ -362,11 +366,11 @@ static bool read_range(struct reader *r, struct sim_process *p)
 static bool read_piece(struct reader *r, char *line)
 {
     char *fields[COLUMNS + 1];
-    unsigned n = split(line, fields), process;
+    unsigned n = split_fields(line, fields), process;
     struct sim_piece piece;
     if (n != r->ncolumns)
-        return wrong(r, NULL, "%s%u fields instead of %u", n > COLUMNS ? "more than " : "",
-                     n > COLUMNS ? (unsigned)COLUMNS : n, r->ncolumns);
+        return print_error(r, NULL, "%s%u fields instead of %u", n > COLUMNS ? "more than " : "",
+                           n > COLUMNS ? (unsigned)COLUMNS : n, r->ncolumns);
     for (unsigned i = 0; i < n; i++)
         r->field[r->column[i]] = fields[i];
     if (!read_number(r, TIME, 0, 1e9, &piece.time) || !find_process(r, &process) ||
@@ -376,7 +380,7 @@ static bool read_piece(struct reader *r, char *line)
         return false;
     r->pieces += piece.repeat;
     if (r->pieces > SIM_PIECES)
-        return wrong(r, NULL, "more than %d pieces of work", SIM_PIECES);
+        return print_error(r, NULL, "more than %d pieces of work", SIM_PIECES);
     sim_add_piece(r->work, process, piece);
     return true;
 }
@@ -389,7 +393,8 @@ static bool read_lines(struct reader *r, FILE *file)
         r->line++;
         size_t length = strcspn(line, "\r\n");
         if (!line[length] && !feof(file))
-            return wrong(r, NULL, "a line has at most %d characters, and no NUL", LINE_MOST - 2);
+            return print_error(r, NULL, "a line has at most %d characters, and no NUL",
+                               LINE_MOST - 2);
         line[length] = '\0';
         if (!length || *line == '#')
             continue;
@@ -398,8 +403,8 @@ static bool read_lines(struct reader *r, FILE *file)
         header = true;
     }
     if (ferror(file))
-        return wrong(r, NULL, "%s", strerror(errno));
-    return r->pieces || wrong(r, NULL, "there is no piece of work");
+        return print_error(r, NULL, "%s", strerror(errno));
+    return r->pieces || print_error(r, NULL, "there is no piece of work");
 }
 
 bool sim_workload_read(struct sim_workload *w, FILE *file, const char *name)

@@ -55,11 +55,11 @@ static void unlock_directory(int lock)
     errno = saved;
 }
 
-static bool nobody_listens(int fd, const struct sockaddr *address, socklen_t size)
+static bool is_stale(int fd, const struct sockaddr *address, socklen_t size)
 {
     int type = 0;
-    socklen_t room = sizeof type;
-    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &room))
+    socklen_t type_size = sizeof type;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size))
         return false;
     int probe = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool nobody = probe >= 0 && connect(probe, address, size) && errno == ECONNREFUSED;
@@ -68,7 +68,7 @@ static bool nobody_listens(int fd, const struct sockaddr *address, socklen_t siz
     return nobody;
 }
 
-static int take_path(int fd, const struct sockaddr *address, socklen_t size)
+static int bind_path(int fd, const struct sockaddr *address, socklen_t size)
 {
     const char *path = path_of(address);
     if (!bind(fd, address, size))
@@ -82,7 +82,7 @@ static int take_path(int fd, const struct sockaddr *address, socklen_t size)
         errno = ENOTSOCK;
         return -1;
     }
-    if (!nobody_listens(fd, address, size) || unlink(path)) {
+    if (!is_stale(fd, address, size) || unlink(path)) {
         errno = EADDRINUSE;
         return -1;
     }
@@ -92,7 +92,7 @@ static int take_path(int fd, const struct sockaddr *address, socklen_t size)
 int rmd_path_listen(int fd, const struct sockaddr *address, socklen_t size, int backlog)
 {
     int lock = lock_directory(address);
-    int failed = take_path(fd, address, size);
+    int failed = bind_path(fd, address, size);
     if (!failed && listen(fd, backlog)) {
         int saved = errno;
         if (path_of(address))

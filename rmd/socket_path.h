@@ -2,20 +2,20 @@
 /*
  * socket_path.h - the paths of our sockets, which an rmd that was killed leaves behind.
  *
- * Nothing but a socket is ever removed: Linux answers who connects to an ordinary file as it does
- * where nobody listens.  And of several that find a stale path at the same moment one has it: from
- * the look to listen() the directory is locked, where it can be, or the second would remove what
- * the first has just made.  Of the main thread.
+ * Only sockets are removed: to connect to an ordinary file fails as to a stale socket.  If several
+ * rmd find a stale path at the same moment, one of them gets it.  The directory is locked, if
+ * possible, from the check to listen(), so that no rmd removes the new socket of another one.  Only
+ * the main thread calls these.
  */
 #ifndef RMD_SOCKET_PATH_H
 #define RMD_SOCKET_PATH_H
 
 #include <sys/socket.h>
 
-/* bind() and listen(), of a socket of any family: takes over a path on which nobody listens any
- * more.  0, or -1 with errno and nothing left behind; ENOTSOCK: something else is there.
- * Anybody who may read a directory may lock it, so that all waits of a process for that together
- * take a second at most. */
+/* bind() and listen(), of a socket of any family.  Takes over a stale path, on which no process
+ * listens.  0, or -1 with errno, and no file is left; ENOTSOCK: the path is no socket.  Any process
+ * that may read a directory can lock it, so all waits for locks of one rmd together take at most a
+ * second. */
 int rmd_path_listen(int fd, const struct sockaddr *address, socklen_t size, int backlog);
 
 /* Why that failed, and what to do. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * state.c - see state.h.  It is a memfd, sealed like a table; its writer is who holds the loop's turn
- * (loop.h).
+ * state.c - see state.h.  The state is a memfd, sealed like a table; its writer holds the loop's
+ * turn (loop.h).
  */
 #define _GNU_SOURCE
 #include "state.h"
@@ -17,7 +17,7 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-static struct rmd_state *map(int fd)
+static struct rmd_state *map_state(int fd)
 {
     void *p = mmap(NULL, sizeof(struct rmd_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return p == MAP_FAILED ? NULL : p;
@@ -28,7 +28,7 @@ int rmd_state_make(struct rmd_domain *d)
     int fd = memfd_create("invasive-rmd-state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     struct rmd_state *s = NULL;
     if (fd >= 0 && !inv_memory_resize(fd, sizeof *s) && !fcntl(fd, F_ADD_SEALS, SEALS))
-        s = map(fd);
+        s = map_state(fd);
     if (!s) {
         int saved = errno;
         if (fd >= 0)
@@ -116,15 +116,15 @@ void rmd_state_save(struct rmd_domain *d)
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         save_process(&to->process[s], &d->procs[s]);
     save_pins(to, d);
-    /* release: whoever reads it is the next rmd; what is in the copy was written before */
+    /* release: the next rmd, which reads `valid`, finds the copy complete */
     atomic_store_explicit(&d->state->valid, next, memory_order_release);
 }
 
 /* seq_cst: in the order of what is done to the words, also for the compiler */
-void rmd_state_presence(struct rmd_domain *d, unsigned core)
+void rmd_state_save_grant(struct rmd_domain *d, unsigned core)
 {
     if (d->state)
-        atomic_store(&d->state->presence[core], d->presence[core]);
+        atomic_store(&d->state->grant[core], d->grant[core]);
 }
 
 void rmd_state_head(struct rmd_domain *d)
@@ -153,13 +153,13 @@ const char *rmd_state_noted_group(const struct rmd_domain *d, unsigned slot)
 
 /* --- of a former rmd */
 
-static bool process_plausible(const struct rmd_state_process *p)
+static bool is_plausible_process(const struct rmd_state_process *p)
 {
     return p->pid >= 0 && p->loan >= 0 && p->loan <= INV_MAX_CORES && p->least <= INV_MAX_CORES &&
            p->most <= INV_MAX_CORES;
 }
 
-static bool plausible(const struct rmd_state *s)
+static bool is_plausible(const struct rmd_state *s)
 {
     uint32_t valid = atomic_load(&s->valid);
     if (s->magic != RMD_STATE_MAGIC || s->version != RMD_STATE_VERSION || s->bytes != sizeof *s ||
@@ -170,9 +170,9 @@ static bool plausible(const struct rmd_state *s)
     for (unsigned c = 0; c < INV_MAX_CORES; c++)
         good &= copy->owner[c] >= RMD_NO_OWNER && copy->owner[c] < INV_MAX_SLOTS &&
                 copy->pinned_to[c] >= -1 && copy->pinned_to[c] < INV_MAX_SLOTS &&
-                atomic_load(&s->presence[c]) <= RMD_HERE;
+                atomic_load(&s->grant[c]) <= RMD_GRANTED;
     for (unsigned i = 0; i < INV_MAX_SLOTS; i++)
-        good &= process_plausible(&copy->process[i]) &&
+        good &= is_plausible_process(&copy->process[i]) &&
                 memchr(s->group[i], '\0', RMD_STATE_GROUP) != NULL;
     return good;
 }
@@ -184,8 +184,8 @@ struct rmd_state *rmd_state_map(int fd)
         return NULL;
     int seals = fcntl(fd, F_GET_SEALS);
     struct rmd_state *s =
-        st.st_size == sizeof *s && seals >= 0 && (seals & F_SEAL_SHRINK) ? map(fd) : NULL;
-    if (s && plausible(s))
+        st.st_size == sizeof *s && seals >= 0 && (seals & F_SEAL_SHRINK) ? map_state(fd) : NULL;
+    if (s && is_plausible(s))
         return s;
     rmd_state_unmap(s);
     errno = EPROTO;

@@ -2,10 +2,10 @@
 /*
  * state.h - what the next rmd has to know of a domain, in memory that outlives this one.
  *
- * Beside each core table lies a second piece of shared memory that only rmd can reach.  Whoever
- * keeps the table (systemd, or keeper.h) keeps this too, so an rmd that is killed at any
- * instruction is followed by one that knows who the members are without believing a table
- * that they can write to.  Two copies take turns: what is being written is never what is valid.
+ * Each core table has a second memory file beside it, which only rmd can open.  It is stored with
+ * the table (stored_fd.h).  So an rmd that starts after a kill, at whatever instruction, knows the
+ * members and need not trust the table, which they can write to.  Two copies take turns: the valid
+ * copy is never written.
  */
 #ifndef RMD_STATE_H
 #define RMD_STATE_H
@@ -15,9 +15,9 @@
 #include <sys/types.h>
 
 enum {
-    /* counts up with every change of this file, and of what rmd and its keeper say to each other */
+    /* increases with every change of this file, and of the messages of fd_holder.c */
     RMD_STATE_VERSION = 6,
-    /* of a table's head, which nobody writes after its creation */
+    /* of a table's head, which does not change after its creation */
     RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
     RMD_STATE_GROUP = 512, /* bytes; a group whose path is longer is not noted */
 };
@@ -50,11 +50,11 @@ struct rmd_state {
     int32_t os_cpu[INV_MAX_CORES];
     uint8_t apart[INV_MAX_CORES];
     _Atomic uint32_t valid; /* the copy that counts */
-    /* enum rmd_presence.  Not in the copies: a core is noted as this user's before it is given to
-     * it, and as not this user's before it is given to another one */
-    _Atomic unsigned char presence[INV_MAX_CORES];
-    /* The control group that the process in a slot was in before it came into its user's.  Not in
-     * the copies: noted before the process is moved, and of no account before. */
+    /* enum rmd_grant.  Not in the copies: it is saved before the user gets a granted core, and
+     * before another user gets a revoked one */
+    _Atomic unsigned char grant[INV_MAX_CORES];
+    /* The control group of each member before it entered its user's cpuset.  Not in the copies: it
+     * is noted before the process moves, and valid from then on. */
     _Atomic unsigned char grouped[INV_MAX_SLOTS];
     char group[INV_MAX_SLOTS][RMD_STATE_GROUP];
     struct rmd_state_copy copy[2];
@@ -66,10 +66,10 @@ struct rmd_domain;
 int rmd_state_make(struct rmd_domain *domain);
 void rmd_state_drop(struct rmd_domain *domain);
 
-/* Write down what the domain is now; by who holds the loop's turn, as all that writes here.  Nothing
- * happens where nothing is kept. */
+/* Saves the domain as it is now.  The caller of all that write holds the loop's turn.  Without a
+ * state nothing happens. */
 void rmd_state_save(struct rmd_domain *domain);
-void rmd_state_presence(struct rmd_domain *domain, unsigned core);
+void rmd_state_save_grant(struct rmd_domain *domain, unsigned core);
 /* The head has changed, by us. */
 void rmd_state_head(struct rmd_domain *domain);
 
@@ -77,8 +77,8 @@ void rmd_state_head(struct rmd_domain *domain);
 void rmd_state_note_group(struct rmd_domain *domain, unsigned slot, const char *group);
 const char *rmd_state_noted_group(const struct rmd_domain *domain, unsigned slot);
 
-/* Map what a former rmd has left.  The descriptor stays the caller's.  NULL with errno; EPROTO: it is
- * none, or of a version that we do not know.  What it says is within bounds. */
+/* Map what a former rmd has left.  The descriptor stays the caller's.  NULL with errno; EPROTO: it
+ * is none, or of a version that we do not know.  What it says is within bounds. */
 struct rmd_state *rmd_state_map(int fd);
 void rmd_state_unmap(struct rmd_state *state);
 

@@ -4,8 +4,8 @@
  *
  * The first line that has an ID counts, as lines may overlap.  Ranges of root are those of system
  * containers, with users of their own, so IDs in them stay apart.  An ID with a line in passwd is a
- * user, whatever ranges say.  Names are looked up when an ID of their range asks for the first time,
- * since that may take long (NSS), and once for each state of the file.
+ * user, whatever ranges say.  Names are looked up when an ID of their range asks for the first
+ * time, since that may take long (NSS), and once for each state of the file.
  */
 #define _GNU_SOURCE
 #include "subuid.h"
@@ -35,8 +35,8 @@ enum {
 
 struct range {
     uint32_t first, count;
-    char *name;  /* NULL: the owner is known, or nobody */
-    uid_t owner; /* 0: nobody, or root */
+    char *name;  /* NULL: `owner` is known */
+    uid_t owner; /* 0: root, or there is none */
 };
 
 struct rmd_subuids {
@@ -60,7 +60,7 @@ static bool whole_number(const char *text, uint64_t most, uint64_t *n)
     return *n <= most;
 }
 
-/* The largest ID, (uid_t)-1, is nobody's. */
+/* The largest ID, (uid_t)-1, is not valid. */
 static bool parse_line(char *line, struct range *r)
 {
     char *first = strchr(line, ':'), *count = first ? strchr(first + 1, ':') : NULL;
@@ -127,9 +127,9 @@ void rmd_subuids_free(struct rmd_subuids *all)
     free(all);
 }
 
-/* --- who */
+/* --- owners */
 
-static void find_owner(struct range *r)
+static void resolve_owner(struct range *r)
 {
     const struct passwd *entry = r->name ? getpwnam(r->name) : NULL;
     if (!r->name)
@@ -157,7 +157,7 @@ uid_t rmd_subuids_owner(struct rmd_subuids *all, const char *passwd, uid_t uid)
         i++;
     if (i == all->count || is_in_passwd(passwd, uid))
         return uid;
-    find_owner(&all->range[i]);
+    resolve_owner(&all->range[i]);
     return all->range[i].owner ? all->range[i].owner : uid;
 }
 
@@ -199,7 +199,7 @@ static struct rmd_subuids *read_ranges(int fd, const struct stat *st)
 }
 
 /* What cannot be read changes nothing, and is told once. */
-static bool keep_old(int error)
+static bool keep_ranges(int error)
 {
     if (error != complained)
         rmd_log(RMD_WARNING, "cannot read %s (%s): subordinate user IDs stay as they were known",
@@ -208,7 +208,7 @@ static bool keep_old(int error)
     return false;
 }
 
-static bool use(struct rmd_subuids *now, const struct stat *st)
+static bool set_ranges(struct rmd_subuids *now, const struct stat *st)
 {
     bool changed = ranges || now;
     rmd_subuids_free(ranges);
@@ -219,20 +219,21 @@ static bool use(struct rmd_subuids *now, const struct stat *st)
     return changed;
 }
 
-static bool look(void)
+static bool check_file(void)
 {
     static const struct stat missing;
     struct stat st;
     int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT || errno == ENOTDIR ? use(NULL, &missing) : keep_old(errno);
+        return errno == ENOENT || errno == ENOTDIR ? set_ranges(NULL, &missing)
+                                                   : keep_ranges(errno);
     int error = fstat(fd, &st) ? errno : S_ISREG(st.st_mode) ? 0 : EINVAL;
     bool changed = false;
     if (error) {
-        changed = keep_old(error);
+        changed = keep_ranges(error);
     } else if (!same_state(&st, &seen)) {
         struct rmd_subuids *now = read_ranges(fd, &st);
-        changed = now ? use(now, &st) : keep_old(ENOMEM);
+        changed = now ? set_ranges(now, &st) : keep_ranges(ENOMEM);
     }
     close(fd);
     return changed;
@@ -242,17 +243,17 @@ void rmd_subuid_use(const char *path)
 {
     file = path;
     looked_ns = 0;
-    use(NULL, &(struct stat){0});
-    rmd_subuid_look();
+    set_ranges(NULL, &(struct stat){0});
+    rmd_subuid_check();
 }
 
-bool rmd_subuid_look(void)
+bool rmd_subuid_check(void)
 {
     uint64_t now = inv_now_ns();
     if (!file || (looked_ns && now - looked_ns < LOOK_NS))
         return false;
     looked_ns = now;
-    return look();
+    return check_file();
 }
 
 static uid_t find_person(uid_t uid)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * subuid.h - whose user IDs are whose: the subordinate IDs of subuid(5), which containers use.
+ * subuid.h - owners of user IDs: the subordinate IDs of subuid(5), which containers use.
  *
  * A person is a user with its subordinate IDs.  Shares, limits and rate limits are the person's.
  * Trust is not: tables, signals and reports stay each user ID's own.
@@ -17,20 +17,20 @@ struct rmd_subuids;
 
 /*
  * rmd_subuids_parse - the ranges in a file's text, which may be anything and need not end in NUL.
- * Lines that are none, or whose range has user 0 or ends beyond the largest ID, are left out; *wrong
- * is their number.  The caller frees it; NULL: no memory.
+ * Lines that are none, or whose range has user 0 or ends beyond the largest ID, are left out;
+ * *wrong is their number.  The caller frees it; NULL: no memory.
  */
 struct rmd_subuids *rmd_subuids_parse(const char *text, size_t bytes, unsigned *wrong);
 void rmd_subuids_free(struct rmd_subuids *all);
 
-/* The user in whose range the ID is, by the first such line; the ID itself where there is none, where
- * the line's user is root or not known, or where the ID has a line in `passwd` (a path). */
+/* The user in whose range the ID is, by the first such line; the ID itself where there is none,
+ * where the line's user is root or not known, or where the ID has a line in `passwd` (a path). */
 uid_t rmd_subuids_owner(struct rmd_subuids *all, const char *passwd, uid_t uid);
 
 /* Use this file from now on, which may be missing; NULL: none, and every ID is a person. */
 void rmd_subuid_use(const char *file);
 /* Look whether the file has changed, once a second at most.  True: persons may be others now. */
-bool rmd_subuid_look(void);
+bool rmd_subuid_check(void);
 uid_t rmd_person(uid_t uid);
 
 #endif

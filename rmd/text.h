@@ -22,8 +22,8 @@ static inline bool rmd_number(const char *text, unsigned least, unsigned most, u
     return true;
 }
 
-/* A name that anybody has written: printable, and ended, since it goes to terminals.  Both have
- * INV_NAME_BYTES, and may be the same. */
+/* Copies an untrusted name, and makes it printable and terminated, since it goes to terminals.
+ * Both have INV_NAME_BYTES, and may be the same. */
 static inline void rmd_copy_name(char *to, const volatile char *from)
 {
     size_t i = 0;

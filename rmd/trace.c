@@ -2,27 +2,28 @@
 /*
  * trace.c - the reader of the rings, see trace.h.
  *
- * The thread looks at all rings ten times a second, since each look takes a core from a thread that
- * computes, for some 60 us; earlier when one of them is half full, or the trace of a table ends.
- * Nothing that it reads there is believed: positions are its own, and events are copied, not looked
- * into beyond their state.  Every ring may keep it busy for one round of its cells in a look, and
- * whoever rings its bell all the time for a quarter of a processor: what a look took is waited for
- * before the next one (account.h).  Who writes more than that waits for room, up to a second.
+ * The thread reads all rings ten times a second.  Each time it takes a core from a computing
+ * thread, for some 60 us.  It reads them earlier when one is half full, or when the trace of a
+ * table ends.  It does not trust the rings: it has positions of its own, and copies events without
+ * interpreting more than their state.  A ring can keep it busy for one round of its cells each
+ * time.  A process that rings its bell all the time can make it take a quarter of a processor: the
+ * thread backs off then (rate_limit.h).  A writer whose ring is full waits for space, up to a
+ * second.
  *
- * It also takes the file's descriptor from the client's socket, looks at it and closes it: each of
- * these may wait for the disk, or for a user's own file system, which never need answer.
+ * The thread also takes the file's descriptor from the client's socket, checks it and closes it.
+ * Each of these may block on the disk, or for ever on the user's own file system.
  *
- * When the disk is full (or whatever ends writing), rmd says so, the file ends with its last whole
- * chunk, and programs go on without a trace.  So it is when the disk is so slow that there is no room
- * for what the main thread hands over: a file that lacks a process cannot be read.
+ * When the disk is full, or writing fails for another reason, rmd logs that.  The file ends with
+ * its last complete chunk, and programs continue without a trace.  The same happens if the disk is
+ * so slow that the queue from the main thread is full: a file that lacks a process cannot be read.
  */
 #define _GNU_SOURCE
 #include "trace.h"
-#include "account.h"
 #include "futex.h"
 #include "log.h"
 #include "now.h"
 #include "peer.h"
+#include "rate_limit.h"
 #include "socket.h"
 #include "subuid.h"
 #include "trace_file.h"
@@ -51,14 +52,16 @@ enum { QUEUED_MAX = 1 << 26 };
 #else
 enum { QUEUED_MAX = 1 << 10 };
 #endif
-enum { PART = 4, BURST_NS = 50000000 }; /* of a processor, one part in so many; and at once */
+/* The thread may take 1 / PART of a processor; and BURST_NS of processor time before it backs
+ * off. */
+enum { PART = 4, BURST_NS = 50000000 };
 enum { WAIT, BEGIN, END }; /* what the thread is told when it has looked at the file */
 
 /* The rings of one table. */
 struct reading {
     struct inv_table *table; /* a mapping of its own */
-    /* whose rings are looked at: of those that have been members during the trace.  release, after
-     * tail; partner: the thread's acquire */
+    /* rings of processes that have been members during the trace: only these are read.  release,
+     * after tail; partner: the thread's acquire */
     _Atomic bool used[INV_TRACE_RINGS];
     /* how far the rings were when their processes had gone; writer: the main thread */
     _Atomic uint64_t settled[INV_TRACE_RINGS];
@@ -76,16 +79,16 @@ struct item {
 
 struct rmd_trace {
     struct rmd_trace *next; /* of the orphans */
-    uid_t uid, taker; /* whose domain it is of, and who has asked for it */
+    uid_t uid, taker;       /* the users of the domain and of the client */
     pthread_t thread;
     _Atomic bool done; /* release: the thread will not touch this any more */
-    struct rmd_source looked; /* the thread has looked at the file; an eventfd */
+    struct rmd_source file_checked; /* the thread has looked at the file; an eventfd */
     struct rmd_domain *domain;
     _Atomic uint32_t go; /* futex: WAIT, BEGIN, END */
     _Atomic uint32_t ends; /* futex: of tables, so far */
     int file; /* the thread's; -1 none */
-    int client; /* who asked for the trace, until the thread has looked; or for its end, once the
-                   thread has been told of that */
+    int client; /* socket of the client that asked for the trace, until the file has been checked;
+                   then of the one that asks for its end */
     struct reading *now; /* the main thread's: of the table that there is */
 
     pthread_mutex_t lock; /* guards: */
@@ -98,11 +101,11 @@ struct rmd_trace {
     /* the thread's own */
     struct reading *reading; /* NULL: no table */
     uint32_t bell_seen;
-    uint64_t spent_ns, due_ns; /* of a processor; and when it will have been waited for */
+    uint64_t spent_ns, due_ns; /* processor time so far; of the leaky bucket */
     uint64_t events, lost; /* in the file; in tables that have been left */
     off_t written;
     int error; /* errno of what ended the writing */
-    bool as_root; /* it could not be done as by who takes the trace */
+    bool as_root; /* the thread could not become the taker */
     struct {
         struct inv_trace_chunk chunk;
         uint64_t lost;
@@ -112,12 +115,12 @@ struct rmd_trace {
 
 /* --- the file */
 
-static void give_up(struct rmd_trace *x, int error)
+static void stop_writing(struct rmd_trace *x, int error)
 {
     x->error = error;
     if (ftruncate(x->file, x->written))
-        rmd_chat("the trace's last chunk is not whole");
-    rmd_say("the trace ends after %lld bytes: %s", (long long)x->written, strerror(error));
+        rmd_debug("the trace's last chunk is not whole");
+    rmd_error("the trace ends after %lld bytes: %s", (long long)x->written, strerror(error));
     if (x->reading)
         atomic_store(&x->reading->table->tracing, 0);
 }
@@ -129,18 +132,18 @@ static bool has_reserve_only(int file)
     return !fstatvfs(file, &fs) && fs.f_bavail == 0 && fs.f_bfree > 0;
 }
 
-static void put(struct rmd_trace *x, const void *what, size_t bytes)
+static void write_file(struct rmd_trace *x, const void *what, size_t bytes)
 {
     const char *from = what;
     if (!x->error && x->as_root && has_reserve_only(x->file))
-        give_up(x, ENOSPC);
+        stop_writing(x, ENOSPC);
     size_t left = x->error ? 0 : bytes;
     while (left) {
         ssize_t n = write(x->file, from, left);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
-            give_up(x, n ? errno : EIO);
+            stop_writing(x, n ? errno : EIO);
             return;
         }
         from += n;
@@ -150,9 +153,9 @@ static void put(struct rmd_trace *x, const void *what, size_t bytes)
         x->written += (off_t)bytes;
 }
 
-/* What the file had is gone only now: who was refused has lost nothing, nor has the trace that was
+/* Empties the file.  Not earlier: a refused request must not harm the file, nor a trace that is
  * being written to it. */
-static void put_head(struct rmd_trace *x)
+static void write_file_head(struct rmd_trace *x)
 {
     struct inv_trace_file head = {.order = INV_TRACE_ORDER,
                                   .version = INV_TRACE_VERSION,
@@ -160,14 +163,15 @@ static void put_head(struct rmd_trace *x)
                                   .realtime_ns = inv_clock_ns(CLOCK_REALTIME)};
     memcpy(head.magic, INV_TRACE_MAGIC, sizeof head.magic);
     if (ftruncate(x->file, x->written))
-        give_up(x, errno);
-    put(x, &head, sizeof head);
+        stop_writing(x, errno);
+    write_file(x, &head, sizeof head);
 }
 
 /* --- the rings */
 
-/* Is the event there, or will it never be?  force: nobody is left who could write it. */
-static bool take(struct rmd_trace *x, struct inv_trace_event *e, bool force, size_t *n)
+/* Copies the event if it is complete.  False: it may still be written.  force: no process is left
+ * that could write it. */
+static bool copy_event(struct rmd_trace *x, struct inv_trace_event *e, bool force, size_t *n)
 {
     /* acquire: partner is the writer's release, after it wrote the body */
     uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
@@ -185,7 +189,7 @@ static bool take(struct rmd_trace *x, struct inv_trace_event *e, bool force, siz
 }
 
 /* Move what the ring has to the file.  False: there is something that is not complete yet. */
-static bool drain(struct rmd_trace *x, unsigned ring, bool force)
+static bool drain_ring(struct rmd_trace *x, unsigned ring, bool force)
 {
     struct inv_trace_ring *r = inv_trace_ring_at(x->reading->table, ring);
     uint64_t tail = x->reading->tail[ring];
@@ -194,12 +198,12 @@ static bool drain(struct rmd_trace *x, unsigned ring, bool force)
                                             memory_order_acquire);
     if (head == tail)
         return true;
-    if (head - tail > INV_TRACE_EVENTS) /* somebody has scribbled over it */
+    if (head - tail > INV_TRACE_EVENTS) /* a process has overwritten it */
         head = tail + INV_TRACE_EVENTS;
     size_t n = 0;
     bool complete = true;
     for (; complete && tail < head; tail += complete)
-        complete = take(x, &r->event[tail % INV_TRACE_EVENTS], force || tail < settled, &n);
+        complete = copy_event(x, &r->event[tail % INV_TRACE_EVENTS], force || tail < settled, &n);
     x->reading->tail[ring] = tail;
     atomic_store_explicit(&r->stuck, 0, memory_order_relaxed);
     /* release: partner is is_full, after which the cell is written again */
@@ -211,7 +215,7 @@ static bool drain(struct rmd_trace *x, unsigned ring, bool force)
         .time_ns = inv_now_ns(), /* after the events */
         .a = ring};
     if (n)
-        put(x, &x->out, sizeof x->out.chunk + x->out.chunk.bytes);
+        write_file(x, &x->out, sizeof x->out.chunk + x->out.chunk.bytes);
     x->events += n;
     return complete;
 }
@@ -221,12 +225,12 @@ static bool is_used(struct reading *r, unsigned ring)
     return atomic_load_explicit(&r->used[ring], memory_order_acquire);
 }
 
-static bool drain_all(struct rmd_trace *x, bool force)
+static bool drain_rings(struct rmd_trace *x, bool force)
 {
     bool complete = true;
     for (unsigned ring = 0; x->reading && ring < INV_TRACE_RINGS; ring++)
         if (is_used(x->reading, ring))
-            complete &= drain(x, ring, force);
+            complete &= drain_ring(x, ring, force);
     return complete;
 }
 
@@ -244,9 +248,9 @@ static void leave_table(struct rmd_trace *x)
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     if (!x->reading)
         return;
-    for (int i = 0; i < SETTLE_TRIES && !drain_all(x, false); i++)
+    for (int i = 0; i < SETTLE_TRIES && !drain_rings(x, false); i++)
         nanosleep(&pause, NULL);
-    drain_all(x, true);
+    drain_rings(x, true);
     count_lost(x);
     inv_table_unmap(x->reading->table);
     free(x->reading);
@@ -255,7 +259,7 @@ static void leave_table(struct rmd_trace *x)
 
 /* --- the thread */
 
-static struct item *take_items(struct rmd_trace *x, bool *missing)
+static struct item *receive_items(struct rmd_trace *x, bool *missing)
 {
     pthread_mutex_lock(&x->lock);
     struct item *all = x->first;
@@ -268,7 +272,7 @@ static struct item *take_items(struct rmd_trace *x, bool *missing)
 }
 
 /* True: this was the last one. */
-static bool work_off(struct rmd_trace *x, struct item *item)
+static bool handle_item(struct rmd_trace *x, struct item *item)
 {
     bool last = item->last;
     if (item->leave || item->reading)
@@ -277,23 +281,24 @@ static bool work_off(struct rmd_trace *x, struct item *item)
         x->reading = item->reading;
     if (item->reading && x->error)
         atomic_store(&x->reading->table->tracing, 0);
-    put(x, item->chunk, item->bytes);
+    write_file(x, item->chunk, item->bytes);
     free(item);
     return last;
 }
 
-/* Wait for what was spent, unless there are more ends than these: the thread is waited for then. */
-static void pay(struct rmd_trace *x, uint32_t ends)
+/* Waits until the rate limit allows another look, or until a further table ends (x->ends is not
+ * `ends`): a client waits for the thread then. */
+static void back_off(struct rmd_trace *x, uint32_t ends)
 {
-    uint64_t spent = rmd_account_clock(), now = inv_now_ns();
-    uint64_t share = (spent - x->spent_ns) * PART / RMD_ACCOUNT_PART;
-    x->due_ns = rmd_account_after(x->due_ns, now, share, BURST_NS);
+    uint64_t spent = rmd_rate_limit_clock(), now = inv_now_ns();
+    uint64_t share = (spent - x->spent_ns) * PART / RMD_RATE_LIMIT_DIVISOR;
+    x->due_ns = rmd_rate_limit_add(x->due_ns, now, share, BURST_NS);
     x->spent_ns = spent;
     if (x->due_ns > now)
         inv_futex_wait(&x->ends, ends, (int64_t)(x->due_ns - now), false);
 }
 
-static void sleep_until_there_is_more(struct rmd_trace *x)
+static void wait_for_events(struct rmd_trace *x)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     if (!x->reading) {
@@ -307,7 +312,7 @@ static void sleep_until_there_is_more(struct rmd_trace *x)
     x->bell_seen = now;
 }
 
-static void finish(struct rmd_trace *x)
+static void write_end(struct rmd_trace *x)
 {
     struct {
         struct inv_trace_chunk chunk;
@@ -315,7 +320,7 @@ static void finish(struct rmd_trace *x)
     } end = {{.type = INV_CHUNK_END, .bytes = 16, .time_ns = inv_now_ns()},
              x->events,
              x->lost};
-    put(x, &end, sizeof end);
+    write_file(x, &end, sizeof end);
     struct inv_reply reply = {.magic = INV_PROTOCOL_MAGIC,
                               .version = INV_PROTOCOL_VERSION,
                               .status = INV_OK,
@@ -331,7 +336,7 @@ static void finish(struct rmd_trace *x)
     }
 }
 
-static bool can_write(int fd)
+static bool is_writable_file(int fd)
 {
     struct stat st;
     int flags = fcntl(fd, F_GETFL);
@@ -340,11 +345,11 @@ static bool can_write(int fd)
 }
 
 /* What the client has sent, if it is a file for a trace. */
-static void take_file(struct rmd_trace *x)
+static void receive_file(struct rmd_trace *x)
 {
     struct inv_request request;
     inv_socket_receive(x->client, &request, sizeof request, &x->file, MSG_DONTWAIT);
-    if (x->file >= 0 && can_write(x->file)) {
+    if (x->file >= 0 && is_writable_file(x->file)) {
         x->written = lseek(x->file, 0, SEEK_CUR);
     } else {
         x->error = EINVAL;
@@ -352,13 +357,14 @@ static void take_file(struct rmd_trace *x)
             close(x->file);
         x->file = -1;
     }
-    eventfd_write(x->looked.fd, 1);
+    eventfd_write(x->file_checked.fd, 1);
 }
 
-/* What the thread writes is written as by who takes the trace, by whose quota, and not into what a
- * file system keeps for root.  Both are a thread's own in the kernel, and no affair of glibc's.
- * Under the unit rmd may not be somebody else, and has to look at how much room there is. */
-static void write_as(struct rmd_trace *x)
+/* The thread writes as the taker, under the taker's quota, and not into the blocks that a file
+ * system reserves for root.  File system uid and capabilities are those of a thread in the kernel;
+ * glibc does not know of it.  Under systemd's unit rmd may not change its uid, and checks the free
+ * space itself. */
+static void drop_privileges(struct rmd_trace *x)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
@@ -369,11 +375,11 @@ static void write_as(struct rmd_trace *x)
         syscall(SYS_capset, &head, caps);
     }
     syscall(SYS_setfsuid, x->taker);
-    x->as_root = syscall(SYS_setfsuid, -1) == 0; /* says who it is */
+    x->as_root = syscall(SYS_setfsuid, -1) == 0; /* returns the uid now */
 }
 
-/* seq_cst: partner is tell. */
-static bool is_told_to_begin(struct rmd_trace *x)
+/* seq_cst: partner is set_verdict. */
+static bool wait_for_verdict(struct rmd_trace *x)
 {
     while (atomic_load(&x->go) == WAIT)
         inv_futex_wait(&x->go, WAIT, -1, false);
@@ -382,30 +388,30 @@ static bool is_told_to_begin(struct rmd_trace *x)
 
 static void write_trace(struct rmd_trace *x)
 {
-    put_head(x);
+    write_file_head(x);
     for (bool last = false, missing; !last;) {
         uint32_t ends = atomic_load(&x->ends); /* partner: end_table, after it has handed over */
-        for (struct item *next, *item = take_items(x, &missing); item; item = next) {
+        for (struct item *next, *item = receive_items(x, &missing); item; item = next) {
             next = item->next;
-            last |= work_off(x, item);
+            last |= handle_item(x, item);
         }
         if (missing && !x->error)
-            give_up(x, ENOBUFS);
+            stop_writing(x, ENOBUFS);
         if (last)
             break;
-        drain_all(x, false);
-        pay(x, ends);
-        sleep_until_there_is_more(x);
+        drain_rings(x, false);
+        back_off(x, ends);
+        wait_for_events(x);
     }
-    finish(x);
+    write_end(x);
 }
 
-static void *run(void *arg)
+static void *run_thread(void *arg)
 {
     struct rmd_trace *x = arg;
-    write_as(x);
-    take_file(x);
-    if (is_told_to_begin(x)) {
+    drop_privileges(x);
+    receive_file(x);
+    if (wait_for_verdict(x)) {
         write_trace(x);
     } else {
         if (x->file >= 0)
@@ -413,21 +419,21 @@ static void *run(void *arg)
         if (x->client >= 0)
             close(x->client);
     }
-    /* release: partner is the acquire in reap */
+    /* release: partner is the acquire in join_if_done */
     atomic_store_explicit(&x->done, true, memory_order_release);
     return NULL;
 }
 
 /* --- the main thread's side */
 
-/* A chunk for the thread, of so many bytes after its head; NULL: no memory, or the disk is slow, and
- * the file ends here. */
+/* A chunk for the thread, of so many bytes after its head; NULL: no memory, or the disk is slow,
+ * and the file ends here. */
 static struct item *new_item(struct rmd_trace *x, enum inv_trace_chunk_type type, size_t bytes)
 {
     size_t all = sizeof(struct inv_trace_chunk) + bytes;
     pthread_mutex_lock(&x->lock);
-    bool room = x->queued < QUEUED_MAX && !x->missing;
-    struct item *item = room ? calloc(1, sizeof *item + all) : NULL;
+    bool has_space = x->queued < QUEUED_MAX && !x->missing;
+    struct item *item = has_space ? calloc(1, sizeof *item + all) : NULL;
     x->missing = !item;
     pthread_mutex_unlock(&x->lock);
     if (!item)
@@ -441,7 +447,7 @@ static struct item *new_item(struct rmd_trace *x, enum inv_trace_chunk_type type
 
 static void *body_of(struct item *item) { return item->chunk + 1; }
 
-static void hand_over(struct rmd_trace *x, struct item *item)
+static void queue_item(struct rmd_trace *x, struct item *item)
 {
     if (!item)
         return;
@@ -482,10 +488,10 @@ static void copy_sites(struct rmd_domain *d, unsigned slot)
     }
     item->chunk->bytes = (uint32_t)(n * sizeof *to);
     item->bytes = sizeof(struct inv_trace_chunk) + item->chunk->bytes;
-    hand_over(d->trace, item);
+    queue_item(d->trace, item);
 }
 
-/* What an earlier trace has left in the ring is nobody's, and nobody writes to it now. */
+/* Discards events of an earlier trace.  No process writes to the ring now. */
 static void begin_ring(struct rmd_domain *d, unsigned ring)
 {
     struct reading *reading = d->trace->now;
@@ -520,7 +526,7 @@ void rmd_trace_joined(struct rmd_domain *d, unsigned slot)
     p->size = d->procs[slot].size;
     memcpy(p->program, s->program, sizeof p->program);
     p->program[sizeof p->program - 1] = '\0';
-    hand_over(d->trace, item);
+    queue_item(d->trace, item);
 }
 
 void rmd_trace_gone(struct rmd_domain *d, unsigned slot, bool left)
@@ -535,7 +541,7 @@ void rmd_trace_gone(struct rmd_domain *d, unsigned slot, bool left)
         item->chunk->b = (uint32_t)d->procs[slot].pid;
         memcpy(body_of(item), &lives, sizeof lives);
     }
-    hand_over(d->trace, item);
+    queue_item(d->trace, item);
     /* release: partner is the thread's acquire.  It writes no more: what it has not completed
      * stays as it is */
     uint64_t head = atomic_load(&inv_trace_ring_at(d->table, slot)->head);
@@ -547,7 +553,7 @@ static struct reading *read_table(int fd)
     struct reading *reading = calloc(1, sizeof *reading);
     if (reading && (reading->table = inv_table_map(fd, true)) != NULL)
         return reading;
-    rmd_say("the trace leaves out a core table: %s", strerror(errno));
+    rmd_error("the trace leaves out a core table: %s", strerror(errno));
     free(reading);
     return NULL;
 }
@@ -577,7 +583,7 @@ static void begin_table(struct rmd_domain *d, int fd)
         core[c].os_cpu = inv_core_at(t, c)->os_cpu;
         core[c].word = atomic_load(&inv_core_at(t, c)->word);
     }
-    hand_over(d->trace, item);
+    queue_item(d->trace, item);
 }
 
 /* And off again: every change up to these words is in a ring, at least as an intent. */
@@ -601,11 +607,11 @@ static void end_table(struct rmd_domain *d, bool last)
         return;
     item->leave = true;
     item->last = last;
-    hand_over(d->trace, item);
+    queue_item(d->trace, item);
     atomic_fetch_add(&d->trace->ends, 1); /* seq_cst: partner is write_trace */
     inv_futex_wake(&d->trace->ends, 1, false);
     if (d->table)
-        inv_trace_wake_reader(d->table); /* nobody waits for its next look */
+        inv_trace_wake_reader(d->table); /* else the client would wait for its next look */
 }
 
 void rmd_trace_table(struct rmd_domain *d, int fd)
@@ -625,13 +631,13 @@ static void free_trace(struct rmd_trace *x)
         free(item);
     }
     free(x->ending);
-    if (x->looked.fd >= 0)
-        close(x->looked.fd);
+    if (x->file_checked.fd >= 0)
+        close(x->file_checked.fd);
     free(x);
 }
 
 /* A trace that has come to its end, if there is one here, makes room for another one. */
-static void reap(struct rmd_trace **place)
+static void join_if_done(struct rmd_trace **place)
 {
     struct rmd_trace *x = *place;
     if (!x || !atomic_load_explicit(&x->done, memory_order_acquire))
@@ -641,20 +647,20 @@ static void reap(struct rmd_trace **place)
     free_trace(x);
 }
 
-/* Those whose domain has gone.  Their threads end in their own time, for the disk may be slow. */
+/* Traces without a domain.  Their threads end later, since the disk may be slow. */
 static struct rmd_trace *orphans;
 
-static void reap_orphans(void)
+static void join_orphans(void)
 {
     for (struct rmd_trace **place = &orphans, *x; (x = *place) != NULL;) {
-        reap(place);
+        join_if_done(place);
         if (*place == x)
             place = &x->next;
     }
 }
 
-/* A person that has been forgotten and comes back has one trace at a time, too; and disks that do not
- * answer may keep so many threads of all. */
+/* A person that has been forgotten and comes back has one trace at a time, too; and disks that do
+ * not answer may keep so many threads of all. */
 static bool may_start(uid_t uid)
 {
     unsigned n = 0;
@@ -664,9 +670,9 @@ static bool may_start(uid_t uid)
     return n < ORPHANS_MAX;
 }
 
-static void tell(struct rmd_trace *x, uint32_t what)
+static void set_verdict(struct rmd_trace *x, uint32_t what)
 {
-    atomic_store(&x->go, what); /* partner: is_told_to_begin */
+    atomic_store(&x->go, what); /* partner: wait_for_verdict */
     inv_futex_wake(&x->go, 1, false);
 }
 
@@ -693,9 +699,10 @@ static void begin_trace(struct rmd_domain *d, struct rmd_trace *x)
     atomic_store(&inv_trace_ring, INV_TRACE_RMD);
 }
 
-static void looked(struct rmd_source *source, uint32_t events)
+static void handle_file_checked(struct rmd_source *source, uint32_t events)
 {
-    struct rmd_trace *x = (struct rmd_trace *)((char *)source - offsetof(struct rmd_trace, looked));
+    struct rmd_trace *x =
+        (struct rmd_trace *)((char *)source - offsetof(struct rmd_trace, file_checked));
     eventfd_t count;
     (void)events;
     if (eventfd_read(source->fd, &count))
@@ -706,7 +713,7 @@ static void looked(struct rmd_source *source, uint32_t events)
     if (!refused)
         begin_trace(x->domain, x);
     answer_start(x);
-    tell(x, refused ? END : BEGIN);
+    set_verdict(x, refused ? END : BEGIN);
     if (!refused)
         return;
     pthread_join(x->thread, NULL);
@@ -715,8 +722,8 @@ static void looked(struct rmd_source *source, uint32_t events)
 
 int rmd_trace_start(struct rmd_domain *d, uid_t taker, int client)
 {
-    reap(&d->ending);
-    reap_orphans();
+    join_if_done(&d->ending);
+    join_orphans();
     struct rmd_trace *x = NULL;
     if (d->starting || d->trace || d->ending || !may_start(d->uid))
         errno = EBUSY;
@@ -730,18 +737,19 @@ int rmd_trace_start(struct rmd_domain *d, uid_t taker, int client)
     x->uid = d->uid;
     x->taker = taker;
     x->end = &x->first;
-    x->looked = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), looked};
+    x->file_checked =
+        (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), handle_file_checked};
     pthread_mutex_init(&x->lock, NULL);
     x->ending = calloc(1, sizeof *x->ending);
-    int error = !x->ending || x->looked.fd < 0 || rmd_watch(&x->looked, EPOLLIN)
+    int error = !x->ending || x->file_checked.fd < 0 || rmd_watch(&x->file_checked, EPOLLIN)
                     ? errno
-                    : pthread_create(&x->thread, NULL, run, x);
+                    : pthread_create(&x->thread, NULL, run_thread, x);
     if (!error) {
         d->starting = x;
         return 0;
     }
-    if (x->looked.fd >= 0)
-        rmd_unwatch(&x->looked);
+    if (x->file_checked.fd >= 0)
+        rmd_unwatch(&x->file_checked);
     free_trace(x);
     errno = error;
     return -1;
@@ -769,8 +777,8 @@ void rmd_trace_close(struct rmd_domain *d)
 {
     rmd_trace_stop(d, -1);
     if (d->starting) {
-        rmd_unwatch(&d->starting->looked);
-        tell(d->starting, END);
+        rmd_unwatch(&d->starting->file_checked);
+        set_verdict(d->starting, END);
         d->ending = d->starting;
         d->starting = NULL;
     }
@@ -779,14 +787,14 @@ void rmd_trace_close(struct rmd_domain *d)
         orphans = d->ending;
         d->ending = NULL;
     }
-    reap_orphans();
+    join_orphans();
 }
 
 void rmd_trace_end(void)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     for (int i = 0; i < CLOSE_TRIES && orphans; i++) {
-        reap_orphans();
+        join_orphans();
         if (orphans)
             nanosleep(&pause, NULL);
     }

@@ -70,7 +70,7 @@ static bool send_request(int fd, const char *what, uint32_t uid, int file)
     return inv_socket_send(fd, &about, sizeof about, file, 0) == (ssize_t)sizeof about;
 }
 
-static bool take_reply(int fd, struct inv_reply *reply)
+static bool receive_reply(int fd, struct inv_reply *reply)
 {
     int passed;
     ssize_t n = inv_socket_receive(fd, reply, sizeof *reply, &passed, 0);
@@ -82,11 +82,11 @@ static bool take_reply(int fd, struct inv_reply *reply)
     return n == (ssize_t)sizeof *reply && reply->magic == INV_PROTOCOL_MAGIC;
 }
 
-static bool ask(const char *socket, const char *what, uint32_t uid, int file,
-                struct inv_reply *reply, char why[RMD_TRACE_WHY])
+static bool ask_rmd(const char *socket, const char *what, uint32_t uid, int file,
+                    struct inv_reply *reply, char why[RMD_TRACE_WHY])
 {
     int fd = inv_socket_connect(socket, PATIENCE_S);
-    bool good = fd >= 0 && send_request(fd, what, uid, file) && take_reply(fd, reply);
+    bool good = fd >= 0 && send_request(fd, what, uid, file) && receive_reply(fd, reply);
     if (good)
         snprintf(why, RMD_TRACE_WHY, "%s", reply->message);
     else
@@ -100,13 +100,13 @@ static bool ask(const char *socket, const char *what, uint32_t uid, int file,
 bool rmd_trace_ask_start(const char *socket, uint32_t uid, int file, char why[RMD_TRACE_WHY])
 {
     struct inv_reply reply;
-    return ask(socket, "start", uid, file, &reply, why);
+    return ask_rmd(socket, "start", uid, file, &reply, why);
 }
 
 bool rmd_trace_ask_stop(const char *socket, uint32_t uid, unsigned *lost, char why[RMD_TRACE_WHY])
 {
     struct inv_reply reply = {.count = 0};
-    bool good = ask(socket, "stop", uid, -1, &reply, why);
+    bool good = ask_rmd(socket, "stop", uid, -1, &reply, why);
     *lost = good ? reply.count : 0;
     return good;
 }

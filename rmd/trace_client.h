@@ -15,9 +15,9 @@ struct rmd_trace_file {
     bool is_new;      /* it was not there before */
 };
 
-/* Open this file for a trace, where nothing is, or nothing but a trace: of "--trace ./solver input"
- * the solver shall not be lost.  A new one has this mode, within the umask: who may read of a
- * user's programs.  False, and why, when it cannot be written to or is something else. */
+/* Opens this file for a trace.  It must not exist, or be a trace: "--trace ./solver input" must not
+ * destroy the solver.  A new file gets this mode, within the umask, since a trace tells of a user's
+ * programs.  False, and why: it cannot be written, or is no trace. */
 bool rmd_trace_open(struct rmd_trace_file *file, const char *path, mode_t mode,
                     char why[RMD_TRACE_WHY]);
 

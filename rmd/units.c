@@ -52,8 +52,9 @@ void rmd_units_need(const struct rmd_units *u, struct rmd_need *need)
     convert_graph(&need->scalability, width);
 }
 
-/* Whose the unit is: all its cores have one owner, but for what has just come or died. */
-static int value_of(const struct rmd_units *u, const int *by_core, unsigned unit)
+/* The value (owner or holder) of the unit: the first one of its cores that has one.  All have the
+ * same, but for cores that were just granted, or whose owner has just died. */
+static int unit_value(const struct rmd_units *u, const int *by_core, unsigned unit)
 {
     for (unsigned c = u->first[unit]; c < u->first[unit + 1]; c++)
         if (by_core[c] != RMD_NO_OWNER)
@@ -76,8 +77,8 @@ unsigned rmd_units_place(const struct rmd_units *u, int *owner, const int *holde
     struct rmd_placed placed[nprocs + 1];
     unsigned moved = 0;
     for (unsigned i = 0; i < u->count; i++) {
-        unit_owner[i] = value_of(u, owner, i);
-        unit_holder[i] = holders ? value_of(u, holders, i) : RMD_NO_OWNER;
+        unit_owner[i] = unit_value(u, owner, i);
+        unit_holder[i] = holders ? unit_value(u, holders, i) : RMD_NO_OWNER;
     }
     for (unsigned p = 0; p < nprocs; p++)
         placed[p] = (struct rmd_placed){.target = procs[p].target,

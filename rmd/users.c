@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * users.c - cores between users.
+ * users.c - division of the cores among users.
  *
- * Each person that has processes gets an equal share, as far as its limit allows; what nobody may
- * have is nobody's.  A person is a user with its subordinate user IDs (subuid.h), each of which is a
- * user with a table of its own; the person's share is divided among those in the same way.  Shares are of units (units.h): where the threads of a physical core go
- * together, no two users ever have some of one.  A core goes from one domain to another in three
- * steps: it is withdrawn from the table of the old one, its holder gives it up (or is expelled
- * when the reclaim bound has passed) and the threads of the old user are kept away from it, and
- * only then, with all of its unit, is it admitted to the new one's.  So it has two holders at no
- * time, and nobody ever sees another user's table but an operator, who cannot write to it.
+ * Each person with processes gets an equal share, as far as its limit allows.  Cores that no person
+ * may have stay without user.  A person is a user with its subordinate user IDs (subuid.h), each of
+ * which is a user with a table of its own.  The person's share is divided among those in the same
+ * way.  Shares are of units (units.h): if the threads of a physical core are given out together,
+ * they never belong to two users.
+ *
+ * A core moves to another domain in three steps.  It is withdrawn from the old domain's table.  Its
+ * holder gives it up, or is expelled when the reclaim bound has passed, and the old user's threads
+ * are confined.  Then it is admitted to the new domain's table, with all of its unit.  So a core
+ * never has two holders, and no user sees another user's table.  Only an operator can map it,
+ * read-only.
  */
 #define _GNU_SOURCE
 #include "users.h"
+#include "confine.h"
 #include "cpus.h"
 #include "events.h"
-#include "fence.h"
 #include "log.h"
 #include "machine.h"
 #include "now.h"
 #include "online.h"
-#include "standing.h"
+#include "persisted_orders.h"
 #include "subuid.h"
 #include "trace.h"
 
@@ -32,9 +35,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Users without processes: whose reports are kept, and whose own orders are (some 100 KB each, and
- * reports, which report.c limits). */
-enum { RESTING_MAX = 32, RESTING_WITH_ORDERS_MAX = 128 };
+/* The most idle users (without processes) that are remembered: for their reports, and for their own
+ * orders.  Each takes some 100 KB, and reports, which report.c limits. */
+enum { IDLE_USERS_MAX = 32, IDLE_WITH_ORDERS_MAX = 128 };
 
 /* User IDs of a person that may have processes at a time, most of them stopped. */
 enum { IDS_MAX = 64 };
@@ -43,14 +46,14 @@ struct user {
     struct user *next;
     uid_t uid;
     bool joining;          /* its first process is on its way */
-    uint64_t rests_since;  /* a number that grows */
-    bool looked_at;        /* by one_too_many */
+    uint64_t idle_since;   /* of its last process's end: a number, see idle_number */
+    bool excess_candidate; /* of find_excess_user */
     const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: not */
     /* of rmctl limit, as the operator and as the user itself said; 0: nothing, or all */
     struct rmd_limits ordered, own;
-    unsigned told; /* cores, by the last INV_EVENT_SHARE */
+    unsigned reported_cores; /* by the last INV_EVENT_SHARE */
     struct rmd_domain domain;
-    struct rmd_fence fence;
+    struct rmd_confinement confinement;
 };
 
 static const struct rmd_settings *settings;
@@ -58,20 +61,21 @@ static struct rmd_users_options options;
 static struct inv_topology topology;
 static struct rmd_units units;
 static struct user *users; /* in order of their first request */
-/* Of each core: who has it, who shall have it, and when it was asked back. */
-static struct user *here[INV_MAX_CORES], *due[INV_MAX_CORES];
+/* By core: the user that has it, the user that is to have it, and the time when it was asked
+ * back. */
+static struct user *current_user[INV_MAX_CORES], *next_user[INV_MAX_CORES];
 static uint64_t asked_ns[INV_MAX_CORES];
 static struct rmd_source bound_timer, check_timer;
-static uint64_t rests;     /* that users have begun */
-static bool away[INV_MAX_CORES]; /* offline: nobody's */
+static uint64_t idle_number;     /* increases each time a user becomes idle */
+static bool away[INV_MAX_CORES]; /* offline: no user's */
 static unsigned naway;
 static bool drained[INV_MAX_CORES]; /* whole units */
 /* No process of the launch was bound to them by another resource manager that binds all of its
  * processes.  Written when one joins, read when cores are divided; all false for several users. */
 static bool outside[INV_MAX_CORES];
-static bool adopting;  /* who lives is not known yet */
-static bool recalling; /* what a former rmd has noted, which stays until it is noted again */
-/* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
+static bool taking_over; /* the living processes are not known yet: forget no user */
+static bool recalling;   /* persisted orders are being read: do not save them meanwhile */
+/* Policy of users that have not chosen one: by the file; chosen by root, or NULL. */
 static const struct rmd_policy *configured, *chosen;
 
 static struct user *user_of(struct rmd_domain *d)
@@ -79,16 +83,15 @@ static struct user *user_of(struct rmd_domain *d)
     return (struct user *)((char *)d - offsetof(struct user, domain));
 }
 
-/* Has it processes that could compute?  Of one whose processes are all stopped others get the
- * cores. */
-static bool active(const struct user *u)
+/* Has the user processes that can compute?  If they are all stopped, other users get its cores. */
+static bool is_active(const struct user *u)
 {
     return u->domain.live > u->domain.stopped || u->joining || !options.several;
 }
 
 /* What was said last over what was said first, and of that and the user's own word the less.
  * Numbers that mean all are 0, or all that there can be. */
-static unsigned limit_by(unsigned configured_cores, unsigned ordered, unsigned own)
+static unsigned effective_limit(unsigned configured_cores, unsigned ordered, unsigned own)
 {
     unsigned most = ordered ? ordered : configured_cores;
     if (own && (!most || own < most))
@@ -105,7 +108,7 @@ static uid_t person_of(const struct user *u)
 }
 
 /* What the file says of this ID, or of the person where it says nothing of the ID. */
-static struct rmd_user_settings said_of(uid_t uid)
+static struct rmd_user_settings settings_of(uid_t uid)
 {
     struct rmd_user_settings said = rmd_config_user(settings, uid);
     if (!said.given && options.several)
@@ -118,8 +121,8 @@ static struct rmd_user_settings said_of(uid_t uid)
 static unsigned limit_of(uid_t uid)
 {
     const struct user *u = known_user(uid);
-    unsigned limit = limit_by(said_of(uid).max_cores, u ? u->ordered.cores : 0,
-                              u ? u->own.cores : 0);
+    unsigned limit =
+        effective_limit(settings_of(uid).max_cores, u ? u->ordered.cores : 0, u ? u->own.cores : 0);
     if (!limit || limit >= topology.ncores)
         return units.count;
     unsigned whole = limit * units.count / topology.ncores;
@@ -128,12 +131,12 @@ static unsigned limit_of(uid_t uid)
 
 /* --- checks */
 
-static void process_left(struct rmd_domain *d, unsigned slot, bool lives)
+static void handle_process_left(struct rmd_domain *d, unsigned slot, bool lives)
 {
-    rmd_fence_let_go(d, &user_of(d)->fence, slot, lives);
+    rmd_confinement_remove_member(d, &user_of(d)->confinement, slot, lives);
 }
 
-static void divide(void);
+static void divide_cores(void);
 
 /* Has another set of CPUs gone offline than before? */
 static bool cpus_changed(void)
@@ -150,15 +153,16 @@ static bool cpus_changed(void)
     for (unsigned c = 0; c < topology.ncores && !topology.emulated; c++)
         if (away[c])
             inv_cpus_add(&cpus, (size_t)topology.os_cpu[c]);
-    rmd_fences_offline(&cpus);
+    rmd_confinement_set_offline(&cpus);
     return true;
 }
 
-/* The timer runs while there is somebody to look at, or something left to do. */
+/* The timer runs while there are processes, or control groups to remove. */
 static void set_check_timer(void)
 {
     static unsigned running_ms;
-    unsigned ms = rmd_users_live() || rmd_fences_untidy() ? settings->check_interval_ms : 0;
+    unsigned ms =
+        rmd_users_live() || rmd_confinement_has_leftovers() ? settings->check_interval_ms : 0;
     if (ms == running_ms)
         return;
     struct itimerspec t = {{ms / 1000, (long)(ms % 1000) * 1000000}, {0}};
@@ -167,29 +171,29 @@ static void set_check_timer(void)
     running_ms = ms;
 }
 
-static void check(struct rmd_source *source, uint32_t events)
+static void check_timer_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
-    bool changed = cpus_changed() | (options.several && rmd_subuid_look());
+    bool changed = cpus_changed() | (options.several && rmd_subuid_check());
     for (struct user *u = users; u; u = u->next) {
         changed |= rmd_domain_check(&u->domain) && options.several;
-        rmd_fence_check(&u->domain, &u->fence);
+        rmd_confinement_check(&u->domain, &u->confinement);
     }
-    rmd_fences_check();
+    rmd_confinement_check_nonmembers();
     if (changed)
-        divide();
+        divide_cores();
     set_check_timer();
 }
 
 /* --- policies */
 
-/* Of a user who has chosen this; NULL: nothing. */
+/* The policy of a user with this choice; own_choice NULL: none. */
 static const struct rmd_policy *policy_by(uid_t uid, const struct rmd_policy *own_choice)
 {
-    struct rmd_user_settings said = said_of(uid);
+    struct rmd_user_settings said = settings_of(uid);
     bool own = said.given & 1u << RMD_KEY_POLICY;
     return own_choice       ? own_choice
            : chosen && !own ? chosen
@@ -201,7 +205,7 @@ static const struct rmd_policy *policy_of(const struct user *u)
     return policy_by(u->uid, u->chosen);
 }
 
-static void sampled(void)
+static void handle_sample(void)
 {
     for (struct user *u = users; u; u = u->next)
         if (u->domain.policy->looks_at_delivery)
@@ -213,7 +217,7 @@ static void set_sampling(void)
 {
     bool needed = false;
     for (struct user *u = users; u; u = u->next)
-        needed |= active(u) && u->domain.policy->looks_at_delivery;
+        needed |= is_active(u) && u->domain.policy->looks_at_delivery;
     rmd_machine_sample(needed);
 }
 
@@ -223,10 +227,10 @@ struct share {
     struct user *user; /* of a person: one of its users */
     unsigned most, has, units;
 };
-enum { SHARES_MAX = RMD_KEPT_USERS + 1 }; /* and a newcomer */
+enum { SHARES_MAX = RMD_STORED_USERS + 1 }; /* and a newcomer */
 
-/* One unit each in turn, to those who may have another; in the last turn first to those who have
- * one more already, so that none moves for nothing. */
+/* Gives one unit in turn to each share that may have another.  In the last turn, shares that have
+ * one more already come first, so that no unit moves for nothing. */
 static void divide_equally(struct share *share, unsigned n, unsigned left)
 {
     unsigned hungry;
@@ -246,7 +250,7 @@ static void divide_equally(struct share *share, unsigned n, unsigned left)
     } while (hungry && left);
 }
 
-static bool unit_has(unsigned unit, const bool set[INV_MAX_CORES])
+static bool unit_has_any(unsigned unit, const bool set[INV_MAX_CORES])
 {
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
         if (set[c])
@@ -254,14 +258,14 @@ static bool unit_has(unsigned unit, const bool set[INV_MAX_CORES])
     return false;
 }
 
-/* A unit of which a CPU is offline or outside, or that is drained, is nobody's: which, and how many.  With
- * none left those that are drained are better than none, and then all are. */
+/* Units with a CPU that is offline or outside, and drained units, are no user's: sets gone[], and
+ * returns their number.  If no unit is left, drained ones are used, and as a last resort all. */
 static unsigned units_away(bool gone[INV_MAX_CORES])
 {
     for (int also_drained = 1; also_drained >= 0; also_drained--) {
         unsigned n = 0;
         for (unsigned k = 0; k < units.count; k++)
-            n += gone[k] = unit_has(k, away) || unit_has(k, outside) ||
+            n += gone[k] = unit_has_any(k, away) || unit_has_any(k, outside) ||
                            (also_drained && drained[units.first[k]]);
         if (n < units.count)
             return n;
@@ -273,13 +277,13 @@ static unsigned units_away(bool gone[INV_MAX_CORES])
 static bool has_cores(const struct user *u)
 {
     for (unsigned c = 0; c < topology.ncores; c++)
-        if (here[c] == u || due[c] == u)
+        if (current_user[c] == u || next_user[c] == u)
             return true;
     return false;
 }
 
 /* Of the users that are one person: the person's share among them. */
-static void divide_within(struct share *share, unsigned n, const struct share *person)
+static void divide_in_person(struct share *share, unsigned n, const struct share *person)
 {
     static struct share own[SHARES_MAX];
     static unsigned at[SHARES_MAX];
@@ -295,7 +299,7 @@ static void divide_within(struct share *share, unsigned n, const struct share *p
 }
 
 /* In the order of their first users.  Returns how many there are. */
-static unsigned persons_of(const struct share *share, unsigned n, struct share *person)
+static unsigned group_by_person(const struct share *share, unsigned n, struct share *person)
 {
     unsigned persons = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -315,45 +319,45 @@ static unsigned persons_of(const struct share *share, unsigned n, struct share *
     return persons;
 }
 
-/* Who has been stopped and goes on may find every core with a user: those who have some come
- * first.  Of the shares without a unit none is in what is returned. */
-static unsigned shares(struct share *share, unsigned gone)
+/* Users that have cores come first: a user whose processes continue may find that others have all
+ * cores.  Returns the number of shares that have a unit. */
+static unsigned compute_shares(struct share *share, unsigned gone)
 {
     static struct share person[SHARES_MAX];
     unsigned n = 0, with = 0;
     for (int had = 1; had >= 0; had--)
         for (struct user *u = users; u; u = u->next)
-            if (active(u) && n < SHARES_MAX && has_cores(u) == had)
+            if (is_active(u) && n < SHARES_MAX && has_cores(u) == had)
                 share[n++] = (struct share){.user = u, .most = limit_of(u->uid)};
     for (unsigned k = 0; k < units.count; k++)
         for (unsigned i = 0; i < n; i++)
-            share[i].has += due[units.first[k]] == share[i].user;
-    unsigned persons = persons_of(share, n, person);
+            share[i].has += next_user[units.first[k]] == share[i].user;
+    unsigned persons = group_by_person(share, n, person);
     divide_equally(person, persons, units.count - gone);
     for (unsigned p = 0; p < persons; p++)
-        divide_within(share, n, &person[p]);
+        divide_in_person(share, n, &person[p]);
     for (unsigned i = 0; i < n; i++)
         if (share[i].units)
             share[with++] = share[i];
     return with;
 }
 
-/* Who shall have which core.  Units that are away belong to one more user, who is none. */
-static void plan(void)
+/* Plans the next user of each core.  Units that are away belong to one more, imaginary user. */
+static void plan_cores(void)
 {
     static struct share share[SHARES_MAX];
     static struct rmd_placed placed[INV_MAX_CORES + 1];
     int owner[INV_MAX_CORES];
     bool is_gone[INV_MAX_CORES];
-    unsigned gone = units_away(is_gone), n = shares(share, gone);
+    unsigned gone = units_away(is_gone), n = compute_shares(share, gone);
     for (unsigned c = 0; c < topology.ncores; c++) {
         owner[c] = is_gone[units.of[c]] ? (int)n : RMD_NO_OWNER;
         for (unsigned i = 0; i < n && owner[c] == RMD_NO_OWNER; i++)
-            if (due[c] == share[i].user)
+            if (next_user[c] == share[i].user)
                 owner[c] = (int)i;
     }
     for (struct user *u = users; u; u = u->next)
-        u->domain.due = active(u) ? 0 : u->domain.due;
+        u->domain.due = is_active(u) ? 0 : u->domain.due;
     for (unsigned i = 0; i < n; i++) {
         placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
         share[i].user->domain.due = share[i].units;
@@ -361,36 +365,37 @@ static void plan(void)
     placed[n] = (struct rmd_placed){.target = gone, .keep = -1, .wish = -1};
     rmd_units_place(&units, owner, NULL, placed, n + (gone > 0));
     for (unsigned c = 0; c < topology.ncores; c++)
-        due[c] = owner[c] < 0 || owner[c] == (int)n ? NULL : share[owner[c]].user;
+        next_user[c] = owner[c] < 0 || owner[c] == (int)n ? NULL : share[owner[c]].user;
 }
 
-/* Give up to its next user what its last one has left. */
-static void admit(unsigned core)
+/* Gives the core to its next user, after the current one has left it. */
+static void admit_core(unsigned core)
 {
-    struct user *u = due[core];
-    here[core] = u;
+    struct user *u = next_user[core];
+    current_user[core] = u;
     asked_ns[core] = 0;
     if (u)
         rmd_domain_admit(&u->domain, core);
 }
 
-static void withdraw(unsigned core)
+static void withdraw_core(unsigned core)
 {
-    if (here[core] == due[core]) {
+    if (current_user[core] == next_user[core]) {
         asked_ns[core] = 0;
-        if (here[core])
-            rmd_domain_admit(&here[core]->domain, core); /* if it was asked back: not any more */
+        if (current_user[core])
+            rmd_domain_admit(&current_user[core]->domain, core); /* ends a revocation */
         return;
     }
-    if (!here[core])
+    if (!current_user[core])
         return;
-    bool left = rmd_domain_withdraw(&here[core]->domain, core);
+    bool left = rmd_domain_withdraw(&current_user[core]->domain, core);
     if (!asked_ns[core] && !left)
         asked_ns[core] = inv_now_ns();
     if (asked_ns[core] &&
         inv_now_ns() - asked_ns[core] >= (uint64_t)settings->reclaim_bound_us * 1000 && !left) {
-        rmd_log(RMD_INFO, "user %u: core %u taken by force", (unsigned)here[core]->uid, core);
-        rmd_domain_expel(&here[core]->domain, core);
+        rmd_log(RMD_INFO, "user %u: core %u taken by force", (unsigned)current_user[core]->uid,
+                core);
+        rmd_domain_expel(&current_user[core]->domain, core);
         left = true;
     }
     if (left)
@@ -398,11 +403,11 @@ static void withdraw(unsigned core)
 }
 
 /* Has the user that has the unit left all of it?  (Each core is looked at: that notes it.) */
-static bool gone(unsigned unit)
+static bool unit_is_left(unsigned unit)
 {
     bool all = true;
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
-        all &= !here[c] || rmd_domain_has_left(&here[c]->domain, c);
+        all &= !current_user[c] || rmd_domain_has_left(&current_user[c]->domain, c);
     return all;
 }
 
@@ -416,17 +421,17 @@ static void set_bound_timer(void)
     rmd_ring_at(&bound_timer, first ? first + (uint64_t)settings->reclaim_bound_us * 1000 : 0);
 }
 
-static void tell_shares(void)
+static void add_share_events(void)
 {
     for (struct user *u = users; u; u = u->next) {
-        if (u->domain.here != u->told)
+        if (u->domain.granted != u->reported_cores)
             rmd_event((struct inv_event){.kind = INV_EVENT_SHARE,
                                          .uid = u->uid,
                                          .rank = -1,
-                                         .before = u->told,
-                                         .after = u->domain.here},
+                                         .before = u->reported_cores,
+                                         .after = u->domain.granted},
                       NULL);
-        u->told = u->domain.here;
+        u->reported_cores = u->domain.granted;
     }
 }
 
@@ -434,78 +439,79 @@ static void tell_shares(void)
 static void move_cores(void)
 {
     for (unsigned c = 0; c < topology.ncores; c++)
-        withdraw(c);
+        withdraw_core(c);
     for (struct user *u = users; u; u = u->next)
-        rmd_fence_move(&u->domain, &u->fence); /* before others may have what it had */
+        rmd_confinement_update(&u->domain, &u->confinement); /* before others get its cores */
     for (unsigned k = 0; k < units.count; k++)
-        if (here[units.first[k]] != due[units.first[k]] && gone(k))
+        if (current_user[units.first[k]] != next_user[units.first[k]] && unit_is_left(k))
             for (unsigned c = units.first[k]; c < units.first[k + 1]; c++)
-                admit(c);
+                admit_core(c);
     for (struct user *u = users; u; u = u->next) {
-        rmd_fence_move(&u->domain, &u->fence);
+        rmd_confinement_update(&u->domain, &u->confinement);
         rmd_domain_share(&u->domain);
     }
-    tell_shares();
+    add_share_events();
     set_bound_timer();
     set_check_timer();
     set_sampling();
 }
 
-static bool moving(void)
+static bool cores_are_moving(void)
 {
     for (unsigned c = 0; c < topology.ncores; c++)
-        if (here[c] != due[c])
+        if (current_user[c] != next_user[c])
             return true;
     return false;
 }
 
-static void core_left(struct rmd_domain *d)
+static void handle_core_left(struct rmd_domain *d)
 {
     (void)d;
-    if (moving())
+    if (cores_are_moving())
         move_cores();
 }
 
-static void bound_passed(struct rmd_source *source, uint32_t events)
+static void bound_timer_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations && moving())
+    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations &&
+        cores_are_moving())
         move_cores();
 }
 
-static void divide(void)
+static void divide_cores(void)
 {
-    plan();
+    plan_cores();
     move_cores();
 }
 
 /* --- users */
 
-static void forget(struct user *u)
+static void free_user(struct user *u)
 {
     struct user **link = &users;
     while (*link != u)
         link = &(*link)->next;
     *link = u->next;
-    rmd_fence_free(&u->fence);
+    rmd_confinement_free(&u->confinement);
     rmd_domain_close(&u->domain);
     free(u);
 }
 
 /* --- what was ordered */
 
-static struct rmd_standing_user user_orders(const struct user *u)
+static struct rmd_persisted_user user_orders(const struct user *u)
 {
-    return (struct rmd_standing_user){.uid = u->uid,
-                                      .cores = u->ordered.cores,
-                                      .job_cores = u->ordered.job_cores,
-                                      .own_cores = u->own.cores,
-                                      .own_job_cores = u->own.job_cores,
-                                      .policy = rmd_standing_policy(u->chosen, u->configured)};
+    return (struct rmd_persisted_user){.uid = u->uid,
+                                       .cores = u->ordered.cores,
+                                       .job_cores = u->ordered.job_cores,
+                                       .own_cores = u->own.cores,
+                                       .own_job_cores = u->own.job_cores,
+                                       .policy = rmd_persisted_policy(u->chosen, u->configured)};
 }
 
-static bool says_something(const struct rmd_standing_user *o)
+static bool has_orders(const struct rmd_persisted_user *o)
 {
     return o->cores || o->job_cores || o->own_cores || o->own_job_cores || *o->policy.chosen;
 }
@@ -513,38 +519,39 @@ static bool says_something(const struct rmd_standing_user *o)
 /* Orders have changed: the next rmd shall know. */
 static void note_orders(void)
 {
-    static struct rmd_standing now;
+    static struct rmd_persisted_orders now;
     unsigned left_out = 0;
-    if (!options.keep_orders || recalling)
+    if (!options.store_orders || recalling)
         return;
     now.nusers = 0;
-    now.policy = rmd_standing_policy(chosen, configured);
-    rmd_standing_drain(&now, &topology, drained);
+    now.policy = rmd_persisted_policy(chosen, configured);
+    rmd_persisted_set_drained(&now, &topology, drained);
     for (const struct user *u = users; u; u = u->next) {
-        struct rmd_standing_user orders = user_orders(u);
-        if (!says_something(&orders))
+        struct rmd_persisted_user orders = user_orders(u);
+        if (!has_orders(&orders))
             continue;
-        if (now.nusers < RMD_STANDING_USERS)
+        if (now.nusers < RMD_PERSISTED_USERS)
             now.user[now.nusers++] = orders;
         else
             left_out++;
     }
     if (left_out)
         rmd_log(RMD_WARNING, "orders of %u users are not kept for a restart", left_out);
-    rmd_standing_save(&now, options.keep_orders);
+    rmd_persisted_save(&now, options.store_orders);
 }
 
-/* An operator's trace waits for the processes that come; who traces itself and goes loses it. */
+/* An operator's trace stays for processes to come.  A trace of the user itself ends with the
+ * user. */
 static bool traced_by_another(const struct user *u)
 {
     return u->domain.trace && rmd_trace_taker(&u->domain) != u->uid;
 }
 
-/* Has it nothing to lose but reports, and what it has begun or ordered itself?  Processes that are
- * stopped go on some day, and who is forgotten evades its limits. */
-static bool forgettable(const struct user *u)
+/* Does the user have only reports, and orders and traces of its own?  A user with stopped processes
+ * is not forgotten, nor one with limits by an operator: they would no longer hold. */
+static bool is_forgettable(const struct user *u)
 {
-    return !active(u) && !u->domain.live && !traced_by_another(u) && !u->ordered.cores &&
+    return !is_active(u) && !u->domain.live && !traced_by_another(u) && !u->ordered.cores &&
            !u->ordered.job_cores && !has_cores(u);
 }
 
@@ -553,31 +560,30 @@ static bool has_own_orders(const struct user *u)
     return u->own.cores || u->own.job_cores || u->chosen;
 }
 
-/* Of those that one_too_many is looking at. */
-static unsigned resting_ids(uid_t person)
+/* Candidates of find_excess_user that are IDs of this person. */
+static unsigned count_idle_ids(uid_t person)
 {
     unsigned n = 0;
     for (const struct user *u = users; u; u = u->next)
-        n += u->looked_at && person_of(u) == person;
+        n += u->excess_candidate && person_of(u) == person;
     return n;
 }
 
-/* Of those who rest, with orders of their own or without, where they are more than `most`: of the
- * person with most of them the one that has done so for longest. */
-static struct user *one_too_many(bool with_orders, unsigned most)
+/* Of the idle users with (or without) own orders: NULL if there are at most `most`.  Else, of the
+ * person with most of them, the one that has been idle for longest. */
+static struct user *find_excess_user(bool with_orders, unsigned most)
 {
     struct user *oldest = NULL;
-    unsigned resting = 0, most_ids = 0;
+    unsigned idle = 0, most_ids = 0;
     for (struct user *u = users; u; u = u->next)
-        resting += u->looked_at = forgettable(u) && has_own_orders(u) == with_orders;
-    if (resting <= most)
+        idle += u->excess_candidate = is_forgettable(u) && has_own_orders(u) == with_orders;
+    if (idle <= most)
         return NULL;
     for (struct user *u = users; u; u = u->next) {
-        unsigned ids = u->looked_at ? resting_ids(person_of(u)) : 0;
+        unsigned ids = u->excess_candidate ? count_idle_ids(person_of(u)) : 0;
         if (!ids)
             continue;
-        if (!oldest || ids > most_ids ||
-            (ids == most_ids && u->rests_since < oldest->rests_since)) {
+        if (!oldest || ids > most_ids || (ids == most_ids && u->idle_since < oldest->idle_since)) {
             oldest = u;
             most_ids = ids;
         }
@@ -585,48 +591,48 @@ static struct user *one_too_many(bool with_orders, unsigned most)
     return oldest;
 }
 
-static void forget_oldest(void)
+static void forget_excess_users(void)
 {
     struct user *u;
     bool orders = false;
-    if (adopting)
+    if (taking_over)
         return;
-    while ((u = one_too_many(false, RESTING_MAX)))
-        forget(u);
-    for (; (u = one_too_many(true, RESTING_WITH_ORDERS_MAX)); orders = true) {
+    while ((u = find_excess_user(false, IDLE_USERS_MAX)))
+        free_user(u);
+    for (; (u = find_excess_user(true, IDLE_WITH_ORDERS_MAX)); orders = true) {
         rmd_log(RMD_NOTICE,
                 "user %u: its own limits and policy are forgotten: %u users who have ended later "
                 "have some, too",
-                (unsigned)u->uid, (unsigned)RESTING_WITH_ORDERS_MAX);
-        forget(u);
+                (unsigned)u->uid, (unsigned)IDLE_WITH_ORDERS_MAX);
+        free_user(u);
     }
     if (orders)
         note_orders(); /* or the next rmd would know again */
 }
 
-static void domain_emptied(struct rmd_domain *d)
+static void handle_domain_emptied(struct rmd_domain *d)
 {
     struct user *u = user_of(d);
-    u->rests_since = ++rests;
+    u->idle_since = ++idle_number;
     if (options.several && !u->joining) {
         rmd_log(RMD_INFO, "user %u: the last process has gone", (unsigned)u->uid);
-        rmd_fence_open_up(&u->domain, &u->fence);
-        rmd_domain_rest(d);
-        divide();
+        rmd_confinement_lift(&u->domain, &u->confinement);
+        rmd_domain_drop_empty_table(d);
+        divide_cores();
     }
     if (options.emptied && !rmd_users_live())
         options.emptied();
 }
 
-static void table_changed(struct rmd_domain *d, int fd)
+static void handle_table_changed(struct rmd_domain *d, int fd)
 {
-    if (options.keep)
-        options.keep(user_of(d)->uid, fd, fd >= 0 && d->state ? d->state_fd : -1);
+    if (options.store)
+        options.store(user_of(d)->uid, fd, fd >= 0 && d->state ? d->state_fd : -1);
 }
 
-static void configure(struct user *u)
+static void configure_user(struct user *u)
 {
-    struct rmd_user_settings own = said_of(u->uid);
+    struct rmd_user_settings own = settings_of(u->uid);
     if (own.policy != u->configured)
         u->chosen = NULL; /* the last word is the operator's */
     u->configured = own.policy;
@@ -635,7 +641,7 @@ static void configure(struct user *u)
     struct rmd_limits limits = rmd_users_limits(u->uid);
     u->domain.max_job_cores = limits.job_cores;
     u->domain.reclaim_bound_us = settings->reclaim_bound_us;
-    u->fence.whole = own.whole && u->uid != 0; /* the machine's own processes are root's */
+    u->confinement.whole_user = own.whole_user && u->uid != 0; /* root's are the machine's own */
 }
 
 /* One that is served, rmd_users_served. */
@@ -651,20 +657,20 @@ static struct user *add_user(uid_t uid)
         return NULL;
     }
     u->uid = u->domain.uid = uid;
-    u->rests_since = ++rests;
+    u->idle_since = ++idle_number;
     u->domain.delivered = rmd_machine_delivered();
     u->domain.procs_hint = options.procs_hint;
-    u->domain.emptied = domain_emptied;
-    u->domain.left = process_left;
-    u->domain.core_left = core_left;
-    u->domain.table_changed = table_changed;
-    u->domain.keeps = options.keep != NULL;
-    configure(u);
+    u->domain.emptied = handle_domain_emptied;
+    u->domain.left = handle_process_left;
+    u->domain.core_left = handle_core_left;
+    u->domain.table_changed = handle_table_changed;
+    u->domain.saves_state = options.store != NULL;
+    configure_user(u);
     struct user **link = &users;
     while (*link)
         link = &(*link)->next;
     *link = u;
-    forget_oldest();
+    forget_excess_users();
     return u;
 }
 
@@ -682,7 +688,7 @@ static struct user *find_user(uid_t uid)
     return u ? u : add_user(uid);
 }
 
-static int timer(struct rmd_source *source, void (*ready)(struct rmd_source *, uint32_t))
+static int open_timer(struct rmd_source *source, void (*ready)(struct rmd_source *, uint32_t))
 {
     *source = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
                                   ready};
@@ -704,35 +710,36 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
     rmd_units_of(&units, &topology, s->smt);
     if (options.several)
         use_subuids(s->text[RMD_KEY_SUBUID]);
-    if (rmd_fences_begin(&topology, topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
-                         s->text[RMD_KEY_CGROUP]) ||
-        timer(&bound_timer, bound_passed) || timer(&check_timer, check) ||
-        rmd_machine_watch(&topology, o->sys_root, sampled))
+    if (rmd_confinement_begin(&topology, topology.emulated ? RMD_ENFORCE_NONE : s->enforce,
+                              o->several, s->text[RMD_KEY_CGROUP]) ||
+        open_timer(&bound_timer, bound_timer_expired) ||
+        open_timer(&check_timer, check_timer_expired) ||
+        rmd_machine_watch(&topology, o->sys_root, handle_sample))
         return -1;
     if (options.several)
         return 0;
     if (!add_user(getuid()))
         return -1;
-    divide();
+    divide_cores();
     return 0;
 }
 
 void rmd_users_close(void)
 {
-    rmd_fences_end();
+    rmd_confinement_end();
     while (users) {
         struct user *u = users;
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
             if (u->domain.procs[s].used)
-                process_left(&u->domain, s, true);
-        rmd_fence_open_up(&u->domain, &u->fence);
-        u->domain.table_changed = NULL; /* kept tables are for the next rmd */
-        forget(u);
+                handle_process_left(&u->domain, s, true);
+        rmd_confinement_lift(&u->domain, &u->confinement);
+        u->domain.table_changed = NULL; /* stored tables are for the next rmd */
+        free_user(u);
     }
     rmd_trace_end();
 }
 
-static void tell_policy(const struct user *u, const struct rmd_policy *before)
+static void add_policy_event(const struct user *u, const struct rmd_policy *before)
 {
     if (u->domain.policy != before)
         rmd_event((struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
@@ -746,12 +753,12 @@ void rmd_users_reconfigured(void)
     configured = settings->all.policy;
     for (struct user *u = users; u; u = u->next) {
         const struct rmd_policy *before = u->domain.policy;
-        configure(u);
-        tell_policy(u, before);
+        configure_user(u);
+        add_policy_event(u, before);
         rmd_domain_reconfigured(&u->domain);
     }
     note_orders();
-    divide();
+    divide_cores();
     rmd_event((struct inv_event){.kind = INV_EVENT_CONFIG, .uid = INV_UNSAID, .rank = -1}, NULL);
 }
 
@@ -769,7 +776,7 @@ bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
     for (u = users; u; u = u->next) {
         const struct rmd_policy *before = u->domain.policy;
         rmd_domain_set_policy(&u->domain, policy_of(u));
-        tell_policy(u, before);
+        add_policy_event(u, before);
     }
     set_sampling();
     return true;
@@ -803,17 +810,17 @@ static unsigned count_persons(void)
 {
     unsigned n = 0;
     for (struct user *u = users; u; u = u->next) {
-        bool first = active(u);
+        bool first = is_active(u);
         for (struct user *v = users; first && v != u; v = v->next)
-            first = !active(v) || person_of(v) != person_of(u);
+            first = !is_active(v) || person_of(v) != person_of(u);
         n += first;
     }
     return n;
 }
 
-/* 0, or why the newcomer may have no processes: it would be without a core (EUSERS; or EDQUOT, where
- * the person has some); or, where many are stopped, without a place for its table. */
-static int too_many(struct user *newcomer)
+/* 0, or why the newcomer may have no processes: it would be without a core (EUSERS; or EDQUOT,
+ * where the person has some); or, where many are stopped, without a place for its table. */
+static int check_newcomer(struct user *newcomer)
 {
     static struct share share[SHARES_MAX];
     bool gone[INV_MAX_CORES], has_share = false, known = false;
@@ -822,21 +829,21 @@ static int too_many(struct user *newcomer)
         bool same = person_of(u) == person_of(newcomer);
         n += u->domain.live > 0;
         ids += same && u->domain.live > 0;
-        known |= same && active(u);
+        known |= same && is_active(u);
     }
-    if (!newcomer->domain.live && n >= RMD_KEPT_USERS)
+    if (!newcomer->domain.live && n >= RMD_STORED_USERS)
         return EUSERS;
     if (!newcomer->domain.live && ids >= IDS_MAX)
         return EDQUOT;
     newcomer->joining = true;
-    n = shares(share, units_away(gone));
+    n = compute_shares(share, units_away(gone));
     newcomer->joining = false;
     for (unsigned i = 0; i < n; i++)
         has_share |= share[i].user == newcomer;
     return has_share ? 0 : known ? EDQUOT : EUSERS;
 }
 
-static void tell_first(const struct user *u, pid_t pid)
+static void log_first_process(const struct user *u, pid_t pid)
 {
     uid_t person = person_of(u);
     if (person == u->uid)
@@ -846,10 +853,10 @@ static void tell_first(const struct user *u, pid_t pid)
                 (unsigned)u->uid, (unsigned)person, (int)pid);
 }
 
-/* The CPUs of a process that says that it may use no others.  False: it does not say so, or has none
- * of ours, with *none set then.  (Of an rmd for several users the settings decide.) */
-static bool is_confined(pid_t pid, const struct inv_request *request, struct inv_cpus *cpus,
-                        bool *none)
+/* The CPUs of a process that says that it may use no others.  False: it does not say so, or has
+ * none of ours, with *none set then.  (Of an rmd for several users the settings decide.) */
+static bool is_bound_to_cpus(pid_t pid, const struct inv_request *request, struct inv_cpus *cpus,
+                             bool *none)
 {
     *none = false;
     if (!request->confined || options.several || topology.emulated || inv_cpus_get(pid, cpus))
@@ -861,7 +868,7 @@ static bool is_confined(pid_t pid, const struct inv_request *request, struct inv
 }
 
 /* The launch has the CPUs of all its processes; NULL: all.  True when that makes a difference. */
-static bool confine(const struct inv_cpus *cpus)
+static bool set_launch_cpus(const struct inv_cpus *cpus)
 {
     bool first = !rmd_users_live(), changed = false;
     for (unsigned c = 0; c < topology.ncores; c++) {
@@ -877,28 +884,28 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
 {
     struct user *u = find_user(uid);
     struct inv_cpus cpus;
-    bool first = u && !active(u), none, confined = is_confined(pid, request, &cpus, &none);
-    bool changed = options.several && rmd_subuid_look();
-    int refused = !u ? ENOMEM : none ? EXDEV : first ? too_many(u) : 0;
+    bool first = u && !is_active(u), none, confined = is_bound_to_cpus(pid, request, &cpus, &none);
+    bool changed = options.several && rmd_subuid_check();
+    int refused = !u ? ENOMEM : none ? EXDEV : first ? check_newcomer(u) : 0;
     if (refused) {
         close(pidfd);
         errno = refused;
         return -1;
     }
     u->joining = true;
-    changed |= confine(confined ? &cpus : NULL);
+    changed |= set_launch_cpus(confined ? &cpus : NULL);
     if ((changed | cpus_changed()) && !first)
-        divide();
+        divide_cores();
     if (first) {
-        tell_first(u, pid);
-        divide();
+        log_first_process(u, pid);
+        divide_cores();
     }
     int slot = rmd_domain_join(&u->domain, pid, pidfd, request), error = errno;
     u->joining = false;
     if (slot >= 0)
-        rmd_fence_newcomer(&u->domain, &u->fence, (unsigned)slot);
-    else if (!active(u))
-        divide();
+        rmd_confinement_add_member(&u->domain, &u->confinement, (unsigned)slot);
+    else if (!is_active(u))
+        divide_cores();
     set_check_timer();
     errno = error;
     return slot;
@@ -945,7 +952,7 @@ void rmd_users_offline(uint64_t set[INV_CORE_WORDS])
 {
     memset(set, 0, INV_CORE_WORDS * sizeof *set);
     for (unsigned c = 0; c < topology.ncores; c++)
-        if (unit_has(units.of[c], away))
+        if (unit_has_any(units.of[c], away))
             inv_set_add(set, c);
 }
 
@@ -953,9 +960,9 @@ unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS])
 {
     unsigned n = 0;
     if (cpus_changed())
-        divide();
+        divide_cores();
     for (unsigned k = 0; k < units.count; k++)
-        n += !unit_has(k, away) && !inv_set_has(set, units.first[k]);
+        n += !unit_has_any(k, away) && !inv_set_has(set, units.first[k]);
     return n;
 }
 
@@ -967,18 +974,15 @@ unsigned rmd_users_needed(void)
 
 void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
 {
-    rmd_fences_hold();
+    rmd_confinement_require();
     for (unsigned c = 0; c < topology.ncores; c++)
         if (inv_set_has(set, c))
             drained[c] = !undo;
     note_orders();
-    divide();
+    divide_cores();
 }
 
-bool rmd_users_moving(void)
-{
-    return moving();
-}
+bool rmd_users_moving(void) { return cores_are_moving(); }
 
 bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
 {
@@ -986,33 +990,34 @@ bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
     if (!u)
         return false;
     *(operator? &u->ordered : &u->own) = *order;
-    rmd_fences_hold();
+    rmd_confinement_require();
     note_orders();
     for (struct user *v = users; v; v = v->next) {
         if (v != u && person_of(v) != uid)
             continue;
-        configure(v);
+        configure_user(v);
         rmd_domain_reconfigured(&v->domain);
     }
-    divide();
+    divide_cores();
     return true;
 }
 
 /* Of what is said of an ID and of its person, as of a limit and the user's own word. */
 static struct rmd_limits limits_of_id(uid_t uid)
 {
-    struct rmd_user_settings said = said_of(uid);
+    struct rmd_user_settings said = settings_of(uid);
     struct rmd_limits ordered = rmd_users_ordered(uid, true), own = rmd_users_ordered(uid, false);
-    return (struct rmd_limits){limit_by(said.max_cores, ordered.cores, own.cores),
-                               limit_by(said.max_job_cores, ordered.job_cores, own.job_cores)};
+    return (struct rmd_limits){
+        effective_limit(said.max_cores, ordered.cores, own.cores),
+        effective_limit(said.max_job_cores, ordered.job_cores, own.job_cores)};
 }
 
 struct rmd_limits rmd_users_limits(uid_t uid)
 {
     struct rmd_limits id = limits_of_id(uid);
     struct rmd_limits person = limits_of_id(options.several ? rmd_person(uid) : uid);
-    return (struct rmd_limits){limit_by(person.cores, 0, id.cores),
-                               limit_by(person.job_cores, 0, id.job_cores)};
+    return (struct rmd_limits){effective_limit(person.cores, 0, id.cores),
+                               effective_limit(person.job_cores, 0, id.job_cores)};
 }
 
 struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)
@@ -1026,40 +1031,40 @@ struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)
 static struct former {
     uid_t uid;
     int table, state;
-} former[RMD_KEPT_USERS];
+} former[RMD_STORED_USERS];
 static unsigned nformer;
 static int former_orders = -1;
 
-static void replace(int *place, int fd)
+static void replace_fd(int *place, int fd)
 {
     if (*place >= 0)
-        close(*place); /* kept twice: the newer one comes last */
+        close(*place); /* stored twice: the newer one comes last */
     *place = fd;
 }
 
-void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd)
+void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd)
 {
     unsigned i = 0;
-    if (what == RMD_KEPT_ORDERS) {
-        replace(&former_orders, fd);
+    if (what == RMD_STORED_ORDERS) {
+        replace_fd(&former_orders, fd);
         return;
     }
     while (i < nformer && former[i].uid != uid)
         i++;
-    if (i == RMD_KEPT_USERS) {
+    if (i == RMD_STORED_USERS) {
         close(fd);
         return;
     }
     if (i == nformer)
         former[nformer++] = (struct former){uid, -1, -1};
-    replace(what == RMD_KEPT_STATE ? &former[i].state : &former[i].table, fd);
+    replace_fd(what == RMD_STORED_STATE ? &former[i].state : &former[i].table, fd);
 }
 
 void rmd_users_former_cores(struct inv_topology *t, const char *sys_root)
 {
     unsigned now = t->ncores;
     for (unsigned i = 0; i < nformer; i++)
-        if (former[i].state >= 0 && rmd_adopt_cores(t, former[i].state, sys_root)) {
+        if (former[i].state >= 0 && rmd_takeover_cores(t, former[i].state, sys_root)) {
             rmd_log(RMD_NOTICE,
                     "there are processes on the %u CPUs of before: going on with these, not with "
                     "the %u that were online at this start", t->ncores, now);
@@ -1067,40 +1072,40 @@ void rmd_users_former_cores(struct inv_topology *t, const char *sys_root)
         }
 }
 
-static void recall_user(const struct rmd_standing_user *was)
+static void recall_user(const struct rmd_persisted_user *was)
 {
     struct user *u = rmd_users_served(was->uid) ? find_user(was->uid) : NULL;
     if (!u)
         return;
     u->ordered = (struct rmd_limits){was->cores, was->job_cores};
     u->own = (struct rmd_limits){was->own_cores, was->own_job_cores};
-    u->chosen = rmd_standing_chosen(&was->policy, u->configured);
+    u->chosen = rmd_persisted_chosen(&was->policy, u->configured);
     if (was->cores || was->job_cores || was->own_cores || was->own_job_cores)
-        rmd_fences_hold();
+        rmd_confinement_require();
 }
 
 static void recall_orders(void)
 {
     if (former_orders < 0)
         return;
-    const struct rmd_standing *was = rmd_standing_take(former_orders);
+    const struct rmd_persisted_orders *was = rmd_persisted_load(former_orders);
     former_orders = -1;
     if (!was) {
         rmd_log(RMD_WARNING,
                 "orders of before are of another version, or none: nothing is drained, and "
                 "limits and policies are the configuration's; a power cap of then stays");
-        options.keep_orders(-1);
+        options.store_orders(-1);
         return;
     }
-    if (rmd_standing_drained(was, &topology, &units, drained))
-        rmd_fences_hold();
+    if (rmd_persisted_get_drained(was, &topology, &units, drained))
+        rmd_confinement_require();
     recalling = true;
     for (unsigned i = 0; i < was->nusers; i++)
         recall_user(&was->user[i]);
     recalling = false;
-    chosen = rmd_standing_chosen(&was->policy, configured);
+    chosen = rmd_persisted_chosen(&was->policy, configured);
     for (struct user *u = users; u; u = u->next)
-        configure(u);
+        configure_user(u);
     if (was->ndrained || was->nusers || *was->policy.chosen)
         rmd_log(RMD_NOTICE,
                 "orders of before: %u cores drained, limits or policies of %u users, policy %s",
@@ -1109,32 +1114,33 @@ static void recall_orders(void)
     note_orders(); /* as far as they still hold */
 }
 
-/* What it has in its table is not ours to give out; of a core that two would have the first keeps
- * it, since nobody computes on it in the other one's table by the time it is ours. */
-static void resume(struct user *u)
+/* Cores that the user has in its table stay the user's.  If two users have the same core, the first
+ * one keeps it: in the other's table no process can compute on it any more. */
+static void resume_cores(struct user *u)
 {
     for (unsigned c = 0; c < topology.ncores; c++) {
-        if (here[c] == u)
-            here[c] = NULL;
-        if (u->domain.presence[c] == RMD_AWAY)
+        if (current_user[c] == u)
+            current_user[c] = NULL;
+        if (u->domain.grant[c] == RMD_NOT_GRANTED)
             continue;
-        if (here[c]) {
+        if (current_user[c]) {
             rmd_domain_withdraw(&u->domain, c);
             rmd_domain_expel(&u->domain, c);
             continue;
         }
-        here[c] = due[c] = u;
-        asked_ns[c] = u->domain.presence[c] == RMD_LEAVING ? inv_now_ns() : 0;
+        current_user[c] = next_user[c] = u;
+        asked_ns[c] = u->domain.grant[c] == RMD_REVOKING ? inv_now_ns() : 0;
     }
 }
 
-static int adopt(struct user *u, const struct former *f)
+static int take_over_user(struct user *u, const struct former *f)
 {
-    int n = f->table >= 0 && f->state >= 0 ? rmd_domain_adopt(&u->domain, f->table, f->state) : -1;
-    if (u->domain.table) { /* and what f has is its own, though its last process may have ended */
+    int n =
+        f->table >= 0 && f->state >= 0 ? rmd_domain_take_over(&u->domain, f->table, f->state) : -1;
+    if (u->domain.table) { /* it owns the descriptors of f, even if its last process has ended */
         rmd_log(RMD_NOTICE, "user %u: took back a core table with %d processes", (unsigned)f->uid,
                 n);
-        resume(u);
+        resume_cores(u);
         return n;
     }
     rmd_log(n ? RMD_WARNING : RMD_INFO, "user %u: a core table of before, %s", (unsigned)f->uid,
@@ -1147,29 +1153,29 @@ static int adopt(struct user *u, const struct former *f)
         close(f->table);
     if (f->state >= 0)
         close(f->state);
-    if (options.keep)
-        options.keep(f->uid, -1, -1);
+    if (options.store)
+        options.store(f->uid, -1, -1);
     return 0;
 }
 
-void rmd_users_adopt(void)
+void rmd_users_take_over(void)
 {
-    adopting = true;
+    taking_over = true;
     recall_orders();
     for (unsigned i = 0; i < nformer; i++) {
         errno = EPROTO;
         struct user *u = rmd_users_served(former[i].uid) ? find_user(former[i].uid) : NULL;
         if (u)
-            adopt(u, &former[i]);
+            take_over_user(u, &former[i]);
     }
     nformer = 0;
-    adopting = false;
-    forget_oldest();
+    taking_over = false;
+    forget_excess_users();
     cpus_changed();
-    divide();
+    divide_cores();
     for (struct user *u = users; u; u = u->next)
         if (u->domain.table && !u->domain.live)
-            rmd_domain_tidy(&u->domain); /* the last ones have ended just now */
+            rmd_domain_reset(&u->domain); /* its last process ended during the takeover */
 }
 
 unsigned rmd_users_live(void)

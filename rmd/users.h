@@ -7,18 +7,18 @@
 #define RMD_USERS_H
 
 #include "domain.h"
-#include "kept.h"
+#include "stored_fd.h"
 #include "settings.h"
 
 struct rmd_users_options {
     unsigned procs_hint;
     const char *sys_root;  /* see machine.h */
-    bool several;          /* users; else only our own, who has all cores */
+    bool several;          /* serve all users; else only rmd's own, which has all cores */
     void (*emptied)(void); /* the last process of all has gone; may be NULL */
-    /* a table for this user, and what goes with it, are to be kept for the next rmd, or with -1 not
-     * any more; may be NULL */
-    void (*keep)(uid_t uid, int table_fd, int state_fd);
-    void (*keep_orders)(int fd); /* likewise what goes for standing.h */
+    /* stores the core table and the state of this user for the next rmd; -1: drops them; may be
+     * NULL */
+    void (*store)(uid_t uid, int table_fd, int state_fd);
+    void (*store_orders)(int fd); /* likewise the memory of persisted_orders.h */
 };
 
 /* The settings stay the caller's, and where they are.  0, or -1 with errno. */
@@ -29,9 +29,9 @@ void rmd_users_close(void);
 /* The settings have changed, as far as they may. */
 void rmd_users_reconfigured(void);
 
-/* The policy of this user's domain from now on, until the settings say another one than they did;
- * of root, where there are several users, also of all that have not chosen and whose section does
- * not say one.  False: no memory. */
+/* Sets the policy of this user's domain, until the settings change theirs.  Root's choice, if there
+ * are several users, also holds for users without a choice of their own and without one in their
+ * section.  False: no memory. */
 bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy);
 
 /* Which it is now, also of a user that is not known. */
@@ -57,20 +57,20 @@ struct rmd_limits {
 
 /*
  * For rmctl (control.c).
- * rmd_users_find - the domain that the process is a member of, of this user or any, and its slot;
- *                  NULL when it is none.
- * rmd_users_each - call `visit` for each user's domain.
- * rmd_users_drain - nobody may use these cores, whole units, from now on; or everybody again.
- * rmd_users_drained - which these are, and how many.
- * rmd_users_offline - cores that are nobody's since a CPU of their unit is offline.
- * rmd_users_left - units that could be used, were these cores drained: online, and none of them.
- * rmd_users_needed - units without which there is a user that has none.
- * rmd_users_moving - are cores on their way from one user to another, or to nobody?
- * rmd_users_order - limits of a user that is served, by the operator, whose word is over the
- *                   configuration's (INV_MAX_CORES: all), or by the user, who may have less than
- *                   the operator allows.  False: no memory.
- * rmd_users_ordered - what has been ordered so.
- * rmd_users_limits - what the limits are, also of a user that is not known.
+ * rmd_users_find - the domain of which the process is a member, of this user or of any, and its
+ *                  slot; NULL: it is no member.
+ * rmd_users_each - calls `visit` for each user's domain.
+ * rmd_users_drain - drains these cores, whole units; undo: users may have them again.
+ * rmd_users_drained - the drained cores, and their number.
+ * rmd_users_offline - cores that no user has, since a CPU of their unit is offline.
+ * rmd_users_left - number of units that would be left if these cores were drained.
+ * rmd_users_needed - number of units so that each person has one.
+ * rmd_users_moving - does a core still have another user than planned?
+ * rmd_users_order - limits of a served user.  By an operator: they override the configuration's
+ *                   (INV_MAX_CORES: all cores).  By the user itself: at most what the operator
+ *                   allows.  False: no memory.
+ * rmd_users_ordered - the limits that were ordered so.
+ * rmd_users_limits - the limits in force, also of an unknown user.
  */
 struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot);
 void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *context);
@@ -85,14 +85,16 @@ bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order);
 struct rmd_limits rmd_users_ordered(uid_t uid, bool operator);
 struct rmd_limits rmd_users_limits(uid_t uid);
 
-/* rmd_users_take_back - a descriptor that a former rmd has had kept: for this user, of its table or
- * of what goes with it; or what was ordered.  It is ours from here on; before rmd_users_open.
- * rmd_users_former_cores - all have been taken back: *topology becomes the cores that their tables are
- * of, where CPUs that have gone offline or come online meanwhile make the difference.
- * rmd_users_adopt - after rmd_users_open: go on in them. */
-void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd);
+/*
+ * rmd_users_receive_stored - receives a descriptor that a former rmd has stored, and owns it from
+ *                            then on.  Before rmd_users_open.
+ * rmd_users_former_cores - after all of these: sets *topology to the cores of the former rmd's
+ *                          tables, if only CPUs that went offline or online make a difference.
+ * rmd_users_take_over - after rmd_users_open: takes over these tables and the persisted orders.
+ */
+void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd);
 void rmd_users_former_cores(struct inv_topology *topology, const char *sys_root);
-void rmd_users_adopt(void);
+void rmd_users_take_over(void);
 
 /* Processes of all users. */
 unsigned rmd_users_live(void);

@@ -64,8 +64,8 @@ static void transitions(void)
     ended("expel");
     inv_core_admit(table, 0);
     ended("admit");
-    inv_core_bury(table, 0, OWNER);
-    ended("bury");
+    inv_core_reap(table, 0, OWNER);
+    ended("reap");
     inv_core_seize(table, 0, 2);
     ended("seize");
     inv_core_repair(table, 0, INV_ELSEWHERE, members);
@@ -76,8 +76,8 @@ static void transitions(void)
     inv_core_reclaim_cancel(table, 0, OWNER);
     ended("reclaim_cancel");
     begin(INV_NOBODY, false);
-    inv_bury(table, 7, &freed);
-    ended("inv_bury");
+    inv_slot_reap(table, 7, &freed);
+    ended("inv_slot_reap");
 }
 
 static void offers(void)

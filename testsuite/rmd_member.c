@@ -15,10 +15,11 @@
  *                                   one before, when there was no work: number of cores
  *   token                        -> takes one: 0 or 1
  *   announce WORKLOAD MIN MAX    -> waits for the decision: 0, or 1 after some twenty seconds
- *   flood SECONDS                -> other workloads, and a blocking wait for each, for so long: how many
- *                                   decisions there were
+ *   flood SECONDS                -> other workloads, and a blocking wait for each, for so long: how
+ *                                   many decisions there were
  *   ring SECONDS                 -> wakes rmd for nothing, for so long: how often
- *   toll SECONDS                 -> says that there is much to read for a trace, for so long: how often
+ *   toll SECONDS                 -> says that there is much to read for a trace, for so long: how
+ *   often
  *   crowd N                      -> starts so many threads, which sleep: 0
  *   graph CORES SPEEDUP ...      -> puts these points into its slot, valid or not: 0
  *   iteration SECONDS            -> puts this into its slot: 0
@@ -33,14 +34,15 @@
  *   assigned                     -> the core that each of these is to compute on, -1 any
  *   record LAUNCH SITES SEED     -> begins its record for `invade --report`; SEED not 0: and
  *                                   fills it with arbitrary bytes: 0
- *   deposit SOCKET LAUNCH SITES SEED -> brings a report, as of rank 3 of 4 on another node;
- *                                   SITES -1: cut off before its record; SEED not 0: with arbitrary bytes in it,
- *                                   odd: also before the record: 0, or "refused STATUS MESSAGE"
- *   regions COUNT THREADS BARRIERS MS -> writes down so many regions of one function, with so many threads
- *                                   and barriers each, in all so long: 0
+ *   submit SOCKET LAUNCH SITES SEED -> submits a remote report, of rank 3 of 4 on another node;
+ *                                   SITES -1: cut off before its record; SEED not 0: with arbitrary
+ *                                   bytes in it, odd: also before the record: 0, or "refused STATUS
+ *                                   MESSAGE"
+ *   regions COUNT THREADS BARRIERS MS -> writes down so many regions of one function, with so many
+ *                                   threads and barriers each, in all so long: 0
  *   records                      -> where records begin in the table: bytes
- *   fork N SOCKET                -> makes so many children, each of which joins and stays until this
- *                                   process ends: how many are members, how many are not
+ *   fork N SOCKET                -> makes so many children, each of which joins and stays until
+ *                                   this process ends: how many are members, how many are not
  *   child                        -> starts one that does not join and stays when this process
  *                                   ends, for two minutes: its pid
  *   orphan                       -> the same of a child that has ended: its pid
@@ -55,11 +57,13 @@
  *   tids                         -> all parked workers of all slots have a thread: 0
  *   rung                         -> how often its first parked worker has been woken
  *   exec                         -> this program again, same process, not joined
- *   become HOW                   -> another program that sleeps for two minutes, by the call of that name:
- *                                   "execve"; "raw", the system call; "thread", of another thread
- *   start HOW                    -> a child that becomes a program and ends, by "fork", "vfork" or "spawn":
- *                                   0 when it has ended
- *   reopen SECONDS               -> opens the table's file and closes it again, for so long: how often
+ *   become HOW                   -> another program that sleeps for two minutes, by the call of
+ *                                   that name: "execve"; "raw", the system call; "thread", of
+ *                                   another thread
+ *   start HOW                    -> a child that becomes a program and ends, by "fork", "vfork" or
+ *                                   "spawn": 0 when it has ended
+ *   reopen SECONDS               -> opens the table's file and closes it again, for so long: how
+ *   often
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -324,13 +328,13 @@ static void put_random(void *to, size_t bytes)
         ((unsigned char *)to)[i] = (unsigned char)rand();
 }
 
-static void deposit(const char *name, uint64_t launch, int sites, unsigned seed)
+static void submit_report(const char *name, uint64_t launch, int sites, unsigned seed)
 {
-    static struct inv_package p;
+    static struct inv_remote_report p;
     int unused;
     uint32_t bytes = sites < 0 ? 0 : (uint32_t)INV_RECORD_BYTES((size_t)sites);
-    p = (struct inv_package){
-        .request = {.kind = INV_DEPOSIT, .rank = -1, .size = -1, .local_size = -1,
+    p = (struct inv_remote_report){
+        .request = {.kind = INV_SUBMIT_REPORT, .rank = -1, .size = -1, .local_size = -1,
                     .local_rank = -1},
         .report = {.rank = 3, .size = 4, .alive = 1, .start_ns = 1, .end_ns = 2,
                    .program = "member", .node = 77, .node_cores = 5, .host = "other"}};
@@ -341,7 +345,7 @@ static void deposit(const char *name, uint64_t launch, int sites, unsigned seed)
         put_random(&p.report, sizeof p.report);
     p.report.record_bytes = bytes;
     memcpy(p.record + offsetof(struct inv_record, launch), &launch, sizeof launch);
-    struct inv_reply reply = ask_with(name, &p.request, INV_PACKAGE_BYTES(bytes), &unused);
+    struct inv_reply reply = ask_with(name, &p.request, INV_REMOTE_REPORT_BYTES(bytes), &unused);
     if (reply.status == INV_OK)
         printf("0\n");
     else
@@ -663,8 +667,8 @@ static void *serve(void *arguments)
             record(n, (unsigned)a, (unsigned)b);
         } else if (sscanf(line, "regions %d %d %d %d", &a, &b, &c, &d) == 4) {
             regions(a, b, c, d);
-        } else if (sscanf(line, "deposit %127s %llx %d %d", name, &n, &a, &b) == 4) {
-            deposit(name, n, a, (unsigned)b);
+        } else if (sscanf(line, "submit %127s %llx %d %d", name, &n, &a, &b) == 4) {
+            submit_report(name, n, a, (unsigned)b);
         } else if (sscanf(line, "fork %d %127s", &a, name) == 2) {
             fork_and_join(a, name);
         } else if (sscanf(line, "scribble %15s %d", name, &a) == 2) {

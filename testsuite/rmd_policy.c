@@ -55,10 +55,10 @@ static bool read_graph(struct inv_scalability *s)
 static struct rmd_snapshot snapshot_of(unsigned ncores, unsigned n)
 {
     static struct rmd_need needs[MOST];
-    static char room[RMD_ROOM(MOST)] __attribute__((aligned(16)));
+    static char arena[RMD_ARENA_BYTES(MOST)] __attribute__((aligned(16)));
     memset(needs, 0, sizeof needs);
-    memset(room, 0x5a, RMD_ROOM(n)); /* nothing in it is there from before */
-    return (struct rmd_snapshot){ncores, n, needs, room, RMD_TUNING, false};
+    memset(arena, 0x5a, RMD_ARENA_BYTES(n)); /* no data of a former call */
+    return (struct rmd_snapshot){ncores, n, needs, arena, RMD_TUNING, false};
 }
 
 static void read_range(struct rmd_need *need)
@@ -101,13 +101,13 @@ static void ask_policy(const char *what, unsigned ncores, unsigned n)
     print_targets(target, n);
 }
 
-/* What decide has left in the room makes gain faster, never another one. */
+/* What decide has left in the arena makes gain faster, and changes no result. */
 static void compare_gains(const struct rmd_policy *policy, struct rmd_snapshot *s,
                           const unsigned *target)
 {
     s->decided = true;
     double kept = policy->gain(s, target);
-    memset(s->room, 0x5a, RMD_ROOM(s->nprocs));
+    memset(s->arena, 0x5a, RMD_ARENA_BYTES(s->nprocs));
     s->decided = false;
     double fresh = policy->gain(s, target);
     if (memcmp(&kept, &fresh, sizeof kept) != 0) {

@@ -674,7 +674,7 @@ def test_ranks_that_are_nowhere_to_be_seen_are_said_to_be_missing(members):
 
 @pytest.mark.sanitize
 def test_a_report_from_another_node_is_kept_beside_those_of_this_one(members):
-    whole = members("join SOCKET 0 4 1\nrecord LAUNCH 1 0\ndeposit SOCKET LAUNCH 1 0\n")
+    whole = members("join SOCKET 0 4 1\nrecord LAUNCH 1 0\nsubmit SOCKET LAUNCH 1 0\n")
     assert whole["cores"] == 9
     assert [n["cores"] for n in whole["nodes"]] == [4, 5] and whole["nodes"][1]["name"] == "other"
     p = [(p["rank"], p["node"], p["pid"]) for job in whole["jobs"] for p in job["processes"]]
@@ -685,7 +685,7 @@ def test_a_report_from_another_node_is_kept_beside_those_of_this_one(members):
 @pytest.mark.parametrize("seed, sites", [*itertools.product([1, 2, 3, 4], [0, 7, 256])])
 def test_arbitrary_bytes_from_another_node_harm_nobody(members, seed, sites):
     whole = members("join SOCKET 0 4 1\nrecord LAUNCH 1 0\n"
-                    f"deposit SOCKET LAUNCH {sites} {seed}\ndeposit SOCKET LAUNCH 2 0\n")
+                    f"submit SOCKET LAUNCH {sites} {seed}\nsubmit SOCKET LAUNCH 2 0\n")
     processes = [p for job in whole["jobs"] for p in job["processes"]]
     assert len([p for p in processes if p["node"] == "other"]) >= 1 and len(processes) in (2, 3)
     for p in processes:
@@ -693,8 +693,8 @@ def test_arbitrary_bytes_from_another_node_harm_nobody(members, seed, sites):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("script", ["deposit SOCKET LAUNCH 1 0\njoin SOCKET 0 1 1\n",
-                                    "join SOCKET 0 1 1\ndeposit SOCKET LAUNCH -1 0\n"])
+@pytest.mark.parametrize("script", ["submit SOCKET LAUNCH 1 0\njoin SOCKET 0 1 1\n",
+                                    "join SOCKET 0 1 1\nsubmit SOCKET LAUNCH -1 0\n"])
 def test_a_report_from_no_member_or_without_a_record_is_not_kept(members, script):
     """The first comes from a process that has not joined, which it does only then."""
     whole = members(script)

@@ -42,7 +42,7 @@ from test_rmd_survival import (
 
 pytestmark = [pytest.mark.sanitize,
               pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
-CONTROL, METRICS, OVERVIEW, TRACE = 16, 18, 19, 32
+CONTROL, METRICS, ADMIN_SNAPSHOT, TRACE = 16, 18, 19, 32
 LIMIT, UNSAID = 4, 2**32 - 1
 FORGOTTEN = 61000  # the first of some users
 
@@ -164,7 +164,7 @@ def held_by(process):
 
 
 def test_who_waits_for_it_has_nothing_else_that_rmd_has_open(mortal):  # noqa: F811
-    """Neither the listener nor the keeper's connection, which are to end with rmd."""
+    """Neither the listener nor the descriptor holder's connection, which are to end with rmd."""
     s = mortal("emulate-cores = 2\n")
     s.member(ALICE)
     with contextlib.ExitStack() as stack:
@@ -204,7 +204,7 @@ def asked_by_others(s, n):
     with contextlib.ExitStack() as stack:
         many = [stack.enter_context(connected(s, FORGOTTEN + 100 + i)) for i in range(n)]
         for one in many:
-            one.send(request(OVERVIEW))
+            one.send(request(ADMIN_SNAPSHOT))
             one.settimeout(PATIENCE_S)
         return [REPLY.unpack(one.recv(REPLY.size))[2] for one in reversed(many)]
 
@@ -357,7 +357,7 @@ def test_reports_that_nobody_takes_need_no_memory(mortal):  # noqa: F811
     s = mortal("emulate-cores = 2\n")
     alice, other = s.member(ALICE), s.member(ALICE)
     clients, brought = 20, 300
-    assert {alice.ask(f"deposit {s.name} 7 256 0") for _ in range(brought)} == {"0"}
+    assert {alice.ask(f"submit {s.name} 7 256 0") for _ in range(brought)} == {"0"}
     with contextlib.ExitStack() as stack:
         before = resident_bytes(s.process)
         asking = [stack.enter_context(connected(s, ALICE)) for _ in range(clients)]
@@ -382,11 +382,11 @@ def test_reports_of_all_users_are_bounded(mortal):  # noqa: F811
     """Who has most loses records; not who has few."""
     s = mortal("emulate-cores = 8\n")
     modest = s.member(ALICE)
-    assert modest.ask(f"deposit {s.name} 7 256 0") == "0"
+    assert modest.ask(f"submit {s.name} 7 256 0") == "0"
     before = resident_bytes(s.process)
     for uid in range(61000, 61005):  # together 340 MB
         greedy = s.member(uid)
-        assert {greedy.ask(f"deposit {s.name} 7 256 0") for _ in range(600)} == {"0"}
+        assert {greedy.ask(f"submit {s.name} 7 256 0") for _ in range(600)} == {"0"}
         greedy.kill()
     if not sanitizers(s.build):  # these keep what is freed, and more
         assert 200 << 20 < resident_bytes(s.process) - before < 300 << 20
@@ -435,8 +435,8 @@ def counted_by(floods, meanwhile):
             one.wait(PATIENCE_S)
 
 
-@pytest.mark.parametrize("kind", [pytest.param(METRICS, marks=pytest.mark.full), OVERVIEW],
-                         ids=["metrics", "overview"])
+@pytest.mark.parametrize("kind", [pytest.param(METRICS, marks=pytest.mark.full), ADMIN_SNAPSHOT],
+                         ids=["metrics", "admin-snapshot"])
 def test_a_user_that_asks_all_the_time_takes_little_of_a_processor(mortal, kind):  # noqa: F811
     """A tenth, after what is granted at once; others are answered meanwhile."""
     seconds, granted = 4, 0.2

@@ -27,7 +27,7 @@ from test_rmd_domain import (
     VERSION,
     eventually,
 )
-from test_rmd_service import ALICE, BOB, ELSEWHERE, KEEPER, Service, counts
+from test_rmd_service import ALICE, BOB, ELSEWHERE, HOLDER_SUFFIX, Service, counts
 
 pytestmark = pytest.mark.machine(os.getuid() == 0, "only root can be several users")
 CPUS = sorted(os.sched_getaffinity(0))[:2]
@@ -95,7 +95,7 @@ class Hostile:
             attempt(f"environment of {pid}", lambda p=proc: Path(p, "environ").read_bytes())
             attempt(f"affinity of {pid}", lambda n=pid: os.sched_setaffinity(n, CPUS))
             attempt(f"a signal to {pid}", lambda n=pid: os.kill(n, 0))
-        attempt("the tables of who keeps them", self.ask_keeper)
+        attempt("the tables of the descriptor holder", self.ask_holder)
         _, fds = request(OBSERVE, self.name)
         if b"victim" in os.pread(fds[0], 1 << 24, 0):
             found.append("another's table by observing")
@@ -103,11 +103,11 @@ class Hostile:
         os.close(fds[0])
         return found
 
-    def ask_keeper(self):
+    def ask_holder(self):
         """Whoever connects there is taken for the next rmd, if it may."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
             ours.settimeout(1)
-            ours.connect(f"{self.name}{KEEPER}")
+            ours.connect(f"{self.name}{HOLDER_SUFFIX}")
             if not ours.recvmsg(4096, socket.CMSG_SPACE(4))[1]:
                 raise OSError
 
@@ -205,7 +205,7 @@ def place(build, tmp_path_factory, make_variable, stock_env):
                            capture_output=True, check=True, timeout=60).stdout
     (path / "right").write_text(right)
     yield path
-    shutil.rmtree(path, ignore_errors=True)  # a keeper may still be taking its socket away
+    shutil.rmtree(path, ignore_errors=True)  # a holder may still be removing its socket
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ pytestmark = [pytest.mark.sanitize,
 ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
 ELSEWHERE = 0xFFFE
 EVENTS = 17  # enum inv_request_kind
-KEEPER = ".keep6"  # RMD_STATE_VERSION
+HOLDER_SUFFIX = ".keep6"  # RMD_STATE_VERSION
 counter = itertools.count()
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -130,10 +130,10 @@ class Service:
                 member.close()
         self.process.terminate()
         status = self.process.wait(PATIENCE_S)
-        self.end_keeper_of_orders()
+        self.end_holder_of_orders()
         return status
 
-    def keeper(self):
+    def fd_holder(self):
         """Its pid; None when there is none."""
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -142,21 +142,21 @@ class Service:
                 unix = Path("/proc/net/unix").read_text()
                 links = opened(process.name).values()
                 if any(f"socket:[{line.split()[6]}]" in links for line in unix.splitlines()
-                       if line.endswith(f" {self.name}{KEEPER}")):
+                       if line.endswith(f" {self.name}{HOLDER_SUFFIX}")):
                     return int(process.name)
         return None
 
-    def memory_of_keeper(self, name):
+    def memory_of_holder(self, name):
         """The files of /proc that are the memory of this name which is kept."""
-        return [fd for fd, what in opened(self.keeper()).items()
+        return [fd for fd, what in opened(self.fd_holder()).items()
                 if what == f"/memfd:{name} (deleted)"]
 
-    def end_keeper_of_orders(self):
+    def end_holder_of_orders(self):
         """Whoever has given orders would have it kept for some minutes."""
-        keeper = self.keeper() if Path(self.name + KEEPER).exists() else None
-        if keeper and self.memory_of_keeper("invasive-rmd-orders"):
-            os.kill(keeper, signal.SIGKILL)
-            Path(self.name + KEEPER).unlink()
+        fd_holder = self.fd_holder() if Path(self.name + HOLDER_SUFFIX).exists() else None
+        if fd_holder and self.memory_of_holder("invasive-rmd-orders"):
+            os.kill(fd_holder, signal.SIGKILL)
+            Path(self.name + HOLDER_SUFFIX).unlink()
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def public(build):
     path.chmod(0o755)
     shutil.copy(build / "testsuite" / "rmd_member", path / "member")
     yield path
-    shutil.rmtree(path, ignore_errors=True)  # a keeper may still be taking its socket away
+    shutil.rmtree(path, ignore_errors=True)  # a holder may still be removing its socket
 
 
 @pytest.fixture
@@ -533,7 +533,7 @@ def test_an_rmd_that_cannot_start_leaves_everything_as_it_was(build, public, tmp
     assert done.returncode == 1 and why in done.stderr
     assert name.exists() == (what == "socket")
     name.unlink(missing_ok=True)
-    assert not metrics.exists() and not Path(f"{name}{KEEPER}").exists()
+    assert not metrics.exists() and not Path(f"{name}{HOLDER_SUFFIX}").exists()
     assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 193000000
 
 

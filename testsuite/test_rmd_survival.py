@@ -40,7 +40,7 @@ from test_rmd_service import (
     CAROL,
     CPUS,
     ELSEWHERE,
-    KEEPER,
+    HOLDER_SUFFIX,
     Service,
     UserMember,
     counts,
@@ -55,7 +55,7 @@ pytestmark = [pytest.mark.sanitize,
               pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
 
 
-KEEP, DROP, _, ALL = range(1, 5)  # keeper.c
+STORE, DROP, _, ALL = range(1, 5)  # fd_holder.c
 CAP_SYS_RESOURCE = 24
 
 
@@ -82,11 +82,11 @@ class Mortal(Service):
         self.process.kill()
         self.process.wait(PATIENCE_S)
 
-    def running_keeper(self):
+    def running_holder(self):
         """It may be a moment until it is called so."""
-        keeper = until(self.keeper)
-        assert keeper
-        return keeper
+        fd_holder = until(self.fd_holder)
+        assert fd_holder
+        return fd_holder
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def mortal(build, public):  # noqa: F811
     yield start
     for one in started:
         assert one.close() == 0, one.said()
-        eventually(lambda path=Path(one.name + KEEPER): path.exists(), False)
+        eventually(lambda path=Path(one.name + HOLDER_SUFFIX): path.exists(), False)
 
 
 # --- rmd ends and comes back
@@ -118,7 +118,7 @@ def test_programs_go_on_and_are_adopted_by_the_next_rmd(mortal):
     s.die()
     assert one.ask(f"lend {mine}") == one.ask(f"borrow {mine}") == "1"
     s.begin()
-    assert (one.table(), bob.table()) == before  # when rmd is ready all are adopted
+    assert (one.table(), bob.table()) == before  # rmd is ready after the takeover
     assert s.said().count("took back a core table") == 2
     # They are members: announcements, deaths, new ones, and cores between users.
     assert one.ask("announce 9 0 0") == "0"
@@ -221,7 +221,7 @@ def test_who_follows_events_hears_that_rmd_was_killed(mortal, build):
     s.begin()
 
 
-def test_who_died_while_there_was_no_rmd_is_buried_by_the_next(mortal):
+def test_a_process_that_died_without_rmd_is_reaped_by_the_next(mortal):
     s = mortal("emulate-cores = 4\n")
     one, other, bob = s.member(ALICE), s.member(ALICE), s.member(BOB)
     for core in range(4):
@@ -274,7 +274,7 @@ def test_tokens_are_right_after_a_restart(mortal):
     assert members[0].ask("token") == members[1].ask("token") == "1"
     s.die()
     members[0].kill()
-    members[1].ask("scribble tokens -5")  # as if rmd had died while it buried somebody
+    members[1].ask("scribble tokens -5")  # as if rmd had died while it reaped one
     s.begin()
     assert members[1].table()[:2] == (ANONYMOUS, 1)
     members[1].kill()
@@ -529,10 +529,10 @@ def test_drains_limits_and_policies_hold_for_the_next_rmd(mortal, tell, end):
     assert counts(alice, 0) == [4]
     tell(s, "limit", f"--user={ALICE}", "--reset")
     assert counts(alice, 0) == [6] and [alice.owners()[c] for c in (0, 3)] == [ELSEWHERE] * 2
-    assert len(s.memory_of_keeper("invasive-rmd-orders")) == 1
+    assert len(s.memory_of_holder("invasive-rmd-orders")) == 1
     tell(s, "drain", "--undo", "0,3")
     assert counts(alice, 0) == [8]
-    eventually(lambda: s.memory_of_keeper("invasive-rmd-orders"), [])
+    eventually(lambda: s.memory_of_holder("invasive-rmd-orders"), [])
 
 
 @pytest.mark.parametrize("how", ["flood", pytest.param("ring", marks=pytest.mark.full),
@@ -543,7 +543,7 @@ def test_a_user_that_rings_all_the_time_takes_little_of_a_processor(mortal, how)
     s = mortal("emulate-cores = 256\nlog-level = warning\n")
     alice = s.member(ALICE)
     assert alice.ask(f"fork 100 {s.name}") == "100 0"
-    alice.ask(f"{how} 1")  # takes what a user is granted at once (rmd/account.h)
+    alice.ask(f"{how} 1")  # takes what a user is granted at once (rmd/rate_limit.h)
     before, begun = processor_s(s.process), time.monotonic()
     answers = int(alice.ask(f"{how} 5"))
     spent, lasted = processor_s(s.process) - before, time.monotonic() - begun
@@ -598,14 +598,14 @@ def test_a_power_cap_is_undone_however_often_rmd_is_killed(mortal, tmp_path, mac
     s.process.terminate()
     assert s.process.wait(PATIENCE_S) == 0
     assert int((tmp_path / limit).read_text()) == before
-    eventually(lambda: s.keeper(), None)  # nothing is left to keep
+    eventually(lambda: s.fd_holder(), None)  # nothing is left to keep
     s.begin()
     s.die()
     s.options = s.options[:1]
     s.begin()
     assert int((tmp_path / limit).read_text()) == before
     assert "the power cap of an rmd that was killed is undone" in s.said()
-    eventually(lambda: s.memory_of_keeper("invasive-rmd-orders"), [])
+    eventually(lambda: s.memory_of_holder("invasive-rmd-orders"), [])
 
 
 def test_orders_and_a_power_cap_are_kept_beside_each_other(mortal, tmp_path, tell):
@@ -637,16 +637,16 @@ def alter(path, offset, form, value):
 
 
 @contextlib.contextmanager
-def in_place_of_the_keeper(s, *kept):
+def in_place_of_the_holder(s, *kept):
     """Have the next rmd get these files, (uid, what it is, path); yields what it says to that."""
-    eventually(lambda: Path(s.name + KEEPER).exists(), False)  # it sees nobody in such a table
+    eventually(lambda: Path(s.name + HOLDER_SUFFIX).exists(), False)  # such a table has no process
     heard = []
 
     def keep():
         client = ours.accept()[0]
         for uid, what, path in kept:
             with open(path, "r+b", buffering=0) as file:
-                client.sendmsg([struct.pack("<III", KEEP, uid, what)],
+                client.sendmsg([struct.pack("<III", STORE, uid, what)],
                                [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
                                  struct.pack("<i", file.fileno()))])
         client.send(struct.pack("<III", ALL, 0, 0))
@@ -655,7 +655,7 @@ def in_place_of_the_keeper(s, *kept):
         client.close()
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
-        ours.bind(s.name + KEEPER)
+        ours.bind(s.name + HOLDER_SUFFIX)
         ours.listen()
         ours.settimeout(PATIENCE_S)
         answers = threading.Thread(target=keep)
@@ -663,7 +663,7 @@ def in_place_of_the_keeper(s, *kept):
         yield heard
         s.process.kill()
         answers.join(PATIENCE_S)
-    Path(s.name + KEEPER).unlink()
+    Path(s.name + HOLDER_SUFFIX).unlink()
 
 
 @pytest.mark.parametrize("offset", [8, 12], ids=["state", "table"])
@@ -673,14 +673,14 @@ def test_processes_in_a_table_of_another_version_go_on_without_rmd(mortal, offse
     alice = s.member(ALICE)
     files, kept = [], []
     for what, name in enumerate(("core-table", "rmd-state")):
-        # What is on its way to the keeper outlives rmd, too, but there is nothing to alter yet.
-        eventually(lambda n=name: len(s.memory_of_keeper(f"invasive-{n}")), 1)
-        memory, = s.memory_of_keeper(f"invasive-{name}")
+        # What is on its way to the holder outlives rmd, too, but there is nothing to alter yet.
+        eventually(lambda n=name: len(s.memory_of_holder(f"invasive-{n}")), 1)
+        memory, = s.memory_of_holder(f"invasive-{name}")
         files.append(open(memory, "r+b", buffering=0))
         kept.append((ALICE, what, f"/proc/self/fd/{files[-1].fileno()}"))
     alter(kept[1][2], offset, "<I", 4711)
     s.die()
-    with in_place_of_the_keeper(s, *kept) as heard:
+    with in_place_of_the_holder(s, *kept) as heard:
         s.begin()
         assert s.said().count("which is of another version or none: if it has processes they go on "
                               "by themselves until they end") == 1
@@ -702,8 +702,8 @@ def test_nobody_can_seal_what_is_kept_for_the_next_rmd(mortal, tell):
     s.member(ALICE)
     tell(s, "drain", "0")
     for name in ("core-table", "rmd-state", "rmd-orders"):
-        eventually(lambda n=name: len(s.memory_of_keeper(f"invasive-{n}")), 1)
-        memory, = s.memory_of_keeper(f"invasive-{name}")
+        eventually(lambda n=name: len(s.memory_of_holder(f"invasive-{n}")), 1)
+        memory, = s.memory_of_holder(f"invasive-{name}")
         with open(memory, "r+b", buffering=0) as file, pytest.raises(PermissionError):
             fcntl.fcntl(file, fcntl.F_ADD_SEALS, F_SEAL_FUTURE_WRITE)
     s.kill_and_start_again()
@@ -713,9 +713,9 @@ def test_nobody_can_seal_what_is_kept_for_the_next_rmd(mortal, tell):
 def test_orders_of_another_version_are_given_up(mortal, tell):
     s = mortal("emulate-cores = 4\n")
     tell(s, "drain", "0")
-    # What is on its way to the keeper outlives rmd, too, but there is nothing to alter yet.
-    eventually(lambda: len(s.memory_of_keeper("invasive-rmd-orders")), 1)
-    orders, = s.memory_of_keeper("invasive-rmd-orders")
+    # What is on its way to the holder outlives rmd, too, but there is nothing to alter yet.
+    eventually(lambda: len(s.memory_of_holder("invasive-rmd-orders")), 1)
+    orders, = s.memory_of_holder("invasive-rmd-orders")
     alter(orders, 8, "<I", 4711)
     s.die()
     s.begin()
@@ -727,7 +727,7 @@ def test_orders_of_another_version_are_given_up(mortal, tell):
     assert "1 cores drained" in s.said()
 
 
-def test_a_keeper_of_another_version_is_left_alone(mortal):
+def test_a_descriptor_holder_of_another_version_is_left_alone(mortal):
     s = mortal("emulate-cores = 4\n")
     alice = s.member(ALICE)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as foreign:
@@ -743,15 +743,15 @@ def test_a_keeper_of_another_version_is_left_alone(mortal):
 def test_what_keeps_tables_ends_with_the_last_process(mortal):
     s = mortal("emulate-cores = 2\n")
     alice = s.member(ALICE)
-    keeper = s.running_keeper()
+    fd_holder = s.running_holder()
     s.die()
     time.sleep(0.1)
-    os.kill(keeper, 0)
-    assert len(list(Path(f"/proc/{keeper}/fd").iterdir())) <= 7
+    os.kill(fd_holder, 0)
+    assert len(list(Path(f"/proc/{fd_holder}/fd").iterdir())) <= 7
     alice.kill()
-    eventually(lambda: s.keeper(), None)
+    eventually(lambda: s.fd_holder(), None)
     s.begin()
-    assert s.running_keeper() != keeper
+    assert s.running_holder() != fd_holder
 
 
 def test_a_second_rmd_on_the_same_socket_takes_nothing(mortal):
@@ -765,9 +765,9 @@ def test_a_second_rmd_on_the_same_socket_takes_nothing(mortal):
     assert counts(alice, 0) == [2] and "took back" in s.said()
 
 
-def test_without_its_keeper_rmd_goes_on_and_says_so(mortal):
+def test_without_its_descriptor_holder_rmd_goes_on_and_says_so(mortal):
     s = mortal("emulate-cores = 2\n")
-    os.kill(s.running_keeper(), signal.SIGKILL)
+    os.kill(s.running_holder(), signal.SIGKILL)
     alice = s.member(ALICE)
     s.hears("core tables are not kept for a restart any more")
     assert counts(alice, 0) == [2]
@@ -776,11 +776,11 @@ def test_without_its_keeper_rmd_goes_on_and_says_so(mortal):
     assert s.member(ALICE).slot == 0
 
 
-def test_a_keeper_that_does_nothing_is_not_waited_for_for_ever(mortal):
+def test_a_descriptor_holder_that_does_nothing_is_not_waited_for_for_ever(mortal):
     s = mortal("emulate-cores = 2\n")
     s.member(BOB)
-    alice, keeper = s.member(ALICE, join=False), s.running_keeper()
-    os.kill(keeper, signal.SIGSTOP)
+    alice, fd_holder = s.member(ALICE, join=False), s.running_holder()
+    os.kill(fd_holder, signal.SIGSTOP)
     try:
         while "core tables are not kept for a restart any more" not in s.said():
             for command in (f"join {s.name} -1 -1 -1", f"leave {s.name}"):  # another table
@@ -788,42 +788,42 @@ def test_a_keeper_that_does_nothing_is_not_waited_for_for_ever(mortal):
                 assert select.select([alice.process.stdout], [], [], PATIENCE_S)[0], command
                 assert alice.hear() == "0"
     finally:
-        os.kill(keeper, signal.SIGCONT)
+        os.kill(fd_holder, signal.SIGCONT)
     assert s.member(ALICE).slot == 0
 
 
-def client_of_the_keeper(s):
+def client_of_the_holder(s):
     """A connection in the place of rmd's, and what is kept, {(uid, what)}."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         one.settimeout(PATIENCE_S)
-        one.connect(s.name + KEEPER)
+        one.connect(s.name + HOLDER_SUFFIX)
         kept = set()
         while message := one.recv(64):
             kind, uid, what = struct.unpack("<III", message)
             if kind == ALL:
                 return one, kept
-            if kind == KEEP:
+            if kind == STORE:
                 kept.add((uid, what))
         one.close()  # rmd's end is about to be closed
-    raise AssertionError("the keeper has another client")
+    raise AssertionError("the holder has another client")
 
 
 def test_orders_are_kept_beside_as_many_tables_as_there_may_be(mortal):
     s = mortal("emulate-cores = 2\n")
     alice = s.member(ALICE)
-    eventually(lambda: len(s.memory_of_keeper("invasive-rmd-state")), 1)
-    memory = s.memory_of_keeper("invasive-rmd-state")[0].open("r+b", buffering=0)
+    eventually(lambda: len(s.memory_of_holder("invasive-rmd-state")), 1)
+    memory = s.memory_of_holder("invasive-rmd-state")[0].open("r+b", buffering=0)
     s.die()
     tables = [(100000 + i, what) for i in range(1023) for what in (0, 1)]
     orders = (0, 2)
-    one, _ = client_of_the_keeper(s)
+    one, _ = client_of_the_holder(s)
     with one, memory:
         passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("<i", memory.fileno()))]
         for item in [*tables, orders]:
-            one.sendmsg([struct.pack("<III", KEEP, *item)], passed)
-    one, kept = client_of_the_keeper(s)
+            one.sendmsg([struct.pack("<III", STORE, *item)], passed)
+    one, kept = client_of_the_holder(s)
     with one:
         for item in [*tables, orders]:
             one.send(struct.pack("<III", DROP, *item))
@@ -832,12 +832,12 @@ def test_orders_are_kept_beside_as_many_tables_as_there_may_be(mortal):
     assert counts(alice, 0) == [2]
 
 
-def test_a_file_in_the_place_of_the_keepers_socket_is_left_there(mortal):
+def test_a_file_in_the_place_of_the_holders_socket_is_left_there(mortal):
     s = mortal("emulate-cores = 2\n")
-    eventually(lambda: Path(s.name + KEEPER).exists(), True)
+    eventually(lambda: Path(s.name + HOLDER_SUFFIX).exists(), True)
     s.process.terminate()
     assert s.process.wait(PATIENCE_S) == 0
-    file = Path(s.name + KEEPER)
+    file = Path(s.name + HOLDER_SUFFIX)
     eventually(file.exists, False)
     file.write_text("kept")
     s.begin()
@@ -1040,7 +1040,7 @@ def test_the_next_rmd_keeps_children_of_who_is_stopped_to_one_core(mortal):
         eventually(lambda: (os.sched_getaffinity(child), pins(alice)), ({*CPUS}, {*CPUS}))
 
 
-@pytest.mark.parametrize("when", ["killed", "going-on", "adopted"])
+@pytest.mark.parametrize("when", ["killed", "going-on", "taken-over"])
 def test_a_user_whose_processes_are_all_stopped_is_not_forgotten(mortal, monkeypatch, when):
     """Of those who have none only the last ones are known, and many come after it."""
     monkeypatch.setenv("MALLOC_PERTURB_", "165")  # what is freed is nothing that can be used
@@ -1048,7 +1048,7 @@ def test_a_user_whose_processes_are_all_stopped_is_not_forgotten(mortal, monkeyp
     alice, bob = s.member(ALICE), s.member(BOB)
     alice.process.send_signal(signal.SIGSTOP)
     eventually(lambda: counts(bob, 0), [4])
-    if when == "adopted":
+    if when == "taken-over":
         s.die()
         s.begin()
     for uid in range(61000, 61040):
@@ -1336,7 +1336,7 @@ def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
         assert [what for fd, what in links.items() if fd > 2].count(links[2]) == (kind != "socket")
         assert not fcntl.fcntl(stderr, fcntl.F_GETFL) & os.O_NONBLOCK
         alice = s.member(ALICE)
-        assert {alice.ask(f"deposit {s.name} 7 0 0") for _ in range(2000)} == {"0"}  # a line each
+        assert {alice.ask(f"submit {s.name} 7 0 0") for _ in range(2000)} == {"0"}  # a line each
         assert rmctl(s.build, f"--socket={s.name}", "policy")[0] == 0
         assert s.member(BOB).slot == 0 and counts(alice, 0) == [1]
         before = take()
@@ -1365,7 +1365,7 @@ def test_nor_one_in_a_pipe_of_another_user(build, public):  # noqa: F811
             assert os.read(ready, 64) == b"ready 2\n"
             alice = UserMember(public / "member", name, ALICE)
             assert alice.join() == 0
-            assert {alice.ask(f"deposit {name} 7 0 0") for _ in range(2000)} == {"0"}
+            assert {alice.ask(f"submit {name} 7 0 0") for _ in range(2000)} == {"0"}
             take()
             alice.close()
             eventually(lambda: "lines lost before this one" in take(), True)

@@ -141,10 +141,10 @@ def test_a_program_says_how_long_the_name_may_be_and_runs_unmanaged(build, top, 
                            "Running unmanaged.\n")
 
 
-def test_the_longest_name_works_and_its_keepers_name_is_said_not_to_fit(say, rmd, short_path):
+def test_the_longest_name_works_and_its_holders_name_is_said_not_to_fit(say, rmd, short_path):
     name = f"{short_path}/".ljust(FIT, "x")
-    keeper = next(line for line in rmd(name).splitlines() if "core tables" in line)
-    assert "core tables are not kept for a restart: socket path " in keeper
-    assert f"has {FIT + len('.keep1')} bytes, at most {FIT} fit: use a shorter --socket" in keeper
+    warning = next(line for line in rmd(name).splitlines() if "core tables" in line)
+    assert "core tables are not kept for a restart: socket path " in warning
+    assert f"has {FIT + len('.keep1')} bytes, at most {FIT} fit: use a shorter --socket" in warning
     assert say("rmctl", f"--socket={name}", "status") == (0, [])
     assert say("invade", f"--socket={name}", "--", "true") == (0, [])

@@ -85,10 +85,10 @@ static void check(const char *head)
     if (sscanf(answer, "HTTP/1.1 %u ", &status) != 1 || !body || !says ||
         sscanf(says, "Content-Length: %u\r\n", &length) != 1)
         abort();
-    bool only_head = begins(head, "HEAD /metrics");
+    bool only_head = starts_with(head, "HEAD /metrics");
     if (strlen(body + 4) != length && !(only_head && !body[4]))
         abort();
-    if (status == 200 && !begins(head, "GET /metrics") && !only_head)
+    if (status == 200 && !starts_with(head, "GET /metrics") && !only_head)
         abort();
 }
 
@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct client *c = calloc(1, sizeof *c);
     if (!c)
         abort();
-    c->source = (struct rmd_source){.fd = -1, .ready = client_ready};
+    c->source = (struct rmd_source){.fd = -1, .ready = handle_client};
     clients = c;
     nclients = 1;
     bool complete = false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * keeper.c - what rmd and the process that keeps its tables say to each other, and the orders that
- * a former rmd has left.  The first byte says who reads: the keeper, whose clients come, say
- * anything, and go; an rmd, to which a keeper says anything; or who finds the orders.
+ * keeper.c - messages between rmd and its descriptor holder (rmd/fd_holder.c), and the persisted
+ * orders of a former rmd.  The first byte chooses the reader: a holder with clients that send
+ * anything, an rmd whose holder sends anything, or an rmd that loads persisted orders.
  *
- * A message is a byte for each of its numbers, and one that says how long it is and what descriptor
- * comes with it.  Descriptors are numbers of ours: each of them is closed once, or handed on.
+ * A message is a byte for each of its numbers, and one for its length and the descriptor that it
+ * carries.  Descriptors are numbers of this program: each is closed once, or passed on.
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
@@ -23,15 +23,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "keeper.h"
+#include "fd_holder.h"
 #include "now.h"
+#include "persisted_orders.h"
 #include "socket.h"
-#include "standing.h"
 #include "state.h"
 
 /* What a descriptor is. */
 enum { CLOSED, SOME_FILE, DEAD_STATE, LIVING_STATE, ORDERS, PEER };
-enum { FIRST_FD = 1 << 21, FDS = 1024, NAMED = RMD_STANDING_NAME };
+enum { FIRST_FD = 1 << 21, FDS = 1024, NAMED = RMD_PERSISTED_NAME };
 
 static struct fuzz_input input;
 static unsigned char fds[FDS];
@@ -114,7 +114,7 @@ static struct rmd_state *fuzz_state(int fd)
 #define rmd_state_unmap(state) ((void)(state))
 #define inv_now_ns() now_ns
 #define close fuzz_close
-#include "../../rmd/keeper.c"
+#include "../../rmd/fd_holder.c"
 #undef rmd_state_map
 #undef rmd_state_unmap
 
@@ -136,17 +136,11 @@ static void *fuzz_orders(int fd, size_t bytes)
 #define fcntl(fd, what, ...) ((void)fuzz_look(fd), F_SEAL_SHRINK)
 #define mmap(at, bytes, protection, flags, fd, offset) fuzz_orders(fd, bytes)
 #define munmap(at, bytes) ((void)(at))
-#define map orders_map
-#define drop orders_drop
-#define make orders_make
-#include "../../rmd/standing.c"
-#undef map
-#undef drop
-#undef make
+#include "../../rmd/persisted_orders.c"
 
-/* --- who reads */
+/* --- the readers */
 
-static void be_keeper(void)
+static void be_holder(void)
 {
     int client = fuzz_number(&input, 1) % 2 ? fuzz_fd(PEER) : -1;
     unsigned before = nfds;
@@ -156,22 +150,22 @@ static void be_keeper(void)
         if (what % 4 == 0)
             accept_client(0, &client);
         else if (client >= 0)
-            client_says(&client);
+            handle_message(&client);
         if (client < 0)
-            drop_the_dead();
+            drop_unused();
         if (nitems > nfds - before)
             abort();
     }
     while (nitems)
-        drop(nitems - 1);
+        drop_item(nitems - 1);
     if (client >= 0)
-        part(&client);
+        disconnect(&client);
 }
 
-static void kept(uid_t uid, enum rmd_kept what, int fd)
+static void take_stored(uid_t uid, enum rmd_stored_kind what, int fd)
 {
     (void)uid;
-    if (what >= RMD_KEPT_KINDS)
+    if (what >= RMD_STORED_KINDS)
         abort();
     close(fd);
 }
@@ -180,16 +174,16 @@ static void be_rmd(void)
 {
     bool busy, ends = fuzz_number(&input, 1) % 2;
     if (ends) {
-        keeper = fuzz_fd(PEER);
-        rmd_keeper_close();
+        holder_fd = fuzz_fd(PEER);
+        rmd_fd_holder_close();
         return;
     }
-    int fd = take_all(fuzz_fd(PEER), kept, &busy);
+    int fd = receive_all(fuzz_fd(PEER), take_stored, &busy);
     if (fd >= 0)
         close(fd);
 }
 
-static void check_orders(const struct rmd_standing *s)
+static void check_orders(const struct rmd_persisted_orders *s)
 {
     static struct inv_topology topology;
     static struct rmd_units units;
@@ -199,17 +193,17 @@ static void check_orders(const struct rmd_standing *s)
     if (!units.count)
         rmd_units_of(&units, &topology, RMD_SMT_EACH);
     const struct rmd_policy *workload = rmd_policy_named("workload");
-    rmd_standing_drained(s, &topology, &units, drained);
-    rmd_standing_chosen(&s->policy, workload);
+    rmd_persisted_get_drained(s, &topology, &units, drained);
+    rmd_persisted_chosen(&s->policy, workload);
     for (unsigned i = 0; i < s->nusers; i++)
-        rmd_standing_chosen(&s->user[i].policy, workload);
+        rmd_persisted_chosen(&s->user[i].policy, workload);
     const struct rmd_power_knob *knob;
-    for (unsigned n = rmd_standing_power(&knob); n-- > 0;)
+    for (unsigned n = rmd_persisted_power(&knob); n-- > 0;)
         if (knob[n].kind >= RMD_POWER_KINDS)
             abort();
 }
 
-static void nobody_keeps(int fd)
+static void reject_store(int fd)
 {
     if (fd >= 0)
         abort();
@@ -217,12 +211,12 @@ static void nobody_keeps(int fd)
 
 static void find_orders(void)
 {
-    static const struct rmd_standing none;
+    static const struct rmd_persisted_orders none;
     struct memory *m = (struct memory *)(void *)orders;
     memset(orders, 0, offsetof(struct memory, copy[0].user[4]));
-    memset(&m->copy[1], 0, offsetof(struct rmd_standing, user[4]));
+    memset(&m->copy[1], 0, offsetof(struct rmd_persisted_orders, user[4]));
     m->magic = MAGIC;
-    m->version = RMD_STANDING_VERSION;
+    m->version = RMD_PERSISTED_VERSION;
     m->bytes = sizeof *m;
     for (unsigned i = 0; i < 8 && input.left; i++) {
         uint32_t where = fuzz_number(&input, 2), bytes = fuzz_number(&input, 1) % 64;
@@ -230,12 +224,12 @@ static void find_orders(void)
         size_t room = second ? 256 : offsetof(struct memory, copy[0].user[3]);
         fuzz_take(&input, orders + second + where % 0x8000 % room, bytes);
     }
-    const struct rmd_standing *s =
-        rmd_standing_take(fuzz_fd(fuzz_number(&input, 1) ? ORDERS : SOME_FILE));
+    const struct rmd_persisted_orders *s =
+        rmd_persisted_load(fuzz_fd(fuzz_number(&input, 1) ? ORDERS : SOME_FILE));
     if (s)
         check_orders(s);
-    rmd_standing_save(&none, nobody_keeps);
-    rmd_standing_note_power(NULL, 0, nobody_keeps);
+    rmd_persisted_save(&none, reject_store);
+    rmd_persisted_save_power(NULL, 0, reject_store);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -251,10 +245,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         find_orders();
         break;
     default:
-        be_keeper();
+        be_holder();
     }
     for (unsigned i = 0; i < nfds; i++)
         if (fds[i])
-            abort(); /* nobody has closed it */
+            abort(); /* it is still open */
     return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * package.c - reports of processes: a package that a member brings to rmd from another node, and
- * what `invade --report` makes of records that nobody has checked, as text.
+ * package.c - reports of processes: remote reports, which members submit to rmd, and the text that
+ * `invade --report` makes of their unchecked records.
  *
- * The input is two packages, one after the other; what rmd takes becomes a report.
+ * The input is two remote reports, one after the other.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -24,16 +24,18 @@ void places_resolve(struct place **places, unsigned count)
 
 static bool unpack(struct fuzz_input *in, struct rmd_report *to)
 {
-    static struct inv_package package;
+    static struct inv_remote_report remote;
     size_t bytes = fuzz_number(in, 2), sites = bytes % INV_SITES;
-    bytes = bytes & 0x8000 ? bytes % sizeof package : INV_PACKAGE_BYTES(INV_RECORD_BYTES(sites));
-    fuzz_take(in, &package, bytes);
-    package.request = inv_request_of(INV_DEPOSIT);
-    if (!(bytes & 1)) /* or nearly none would be taken */
-        package.report.record_bytes = (uint32_t)(bytes - INV_PACKAGE_BYTES(0));
-    char *exact = aligned_alloc(_Alignof(struct inv_package), sizeof package);
-    memcpy(exact, &package, sizeof package);
-    bool good = rmd_report_unpack(to, (struct inv_package *)exact, bytes, UINT64_MAX / 4);
+    bytes =
+        bytes & 0x8000 ? bytes % sizeof remote : INV_REMOTE_REPORT_BYTES(INV_RECORD_BYTES(sites));
+    fuzz_take(in, &remote, bytes);
+    remote.request = inv_request_of(INV_SUBMIT_REPORT);
+    if (!(bytes & 1)) /* else rmd would refuse nearly all */
+        remote.report.record_bytes = (uint32_t)(bytes - INV_REMOTE_REPORT_BYTES(0));
+    char *exact = aligned_alloc(_Alignof(struct inv_remote_report), sizeof remote);
+    memcpy(exact, &remote, sizeof remote);
+    bool good =
+        rmd_report_from_remote(to, (struct inv_remote_report *)exact, bytes, UINT64_MAX / 4);
     free(exact);
     if (good && (to->report.record_bytes > sizeof(struct inv_record) ||
                  !memchr(to->report.program, '\0', sizeof to->report.program) ||

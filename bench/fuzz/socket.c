@@ -11,11 +11,11 @@
  * put right in most of them, or nothing else would ever be reached.
  */
 #define _GNU_SOURCE
-#include "account.h"
 #include "fuzz.h"
 #include "../../rmd/trace.h"
 #include "now.h"
 #include "procstat.h"
+#include "rate_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static uint64_t fuzz_due(void);
     ((void)(fd), (void)(to), (void)(room), (void)(flags), fuzz_take_message())
 #define shutdown(fd, how) ((void)(fd), (void)(how))
 #define fork() 1
-#define rmd_account_due_ns(uid) ((void)(uid), fuzz_due())
+#define rmd_rate_limit_due_ns(uid) ((void)(uid), fuzz_due())
 #define rmd_trace_start(domain, taker, client) ((void)(domain), errno = EBUSY, -1)
 /* Of this process, whichever user it is made out to be. */
 #define rmd_owner(process, owner) ((void)(process), *(owner) = c->peer.uid, true)
@@ -68,14 +68,14 @@ static ssize_t message_bytes;
 static size_t proper_size(uint32_t kind, size_t bytes)
 {
     switch (kind) {
-    case INV_DEPOSIT:
+    case INV_SUBMIT_REPORT:
         return bytes;
     case INV_CONTROL:
         return sizeof(struct inv_control);
     case INV_EVENTS:
         return sizeof(struct inv_watch);
     default:
-        return may_name_a_user(kind) && bytes >= sizeof(struct inv_about)
+        return may_name_user(kind) && bytes >= sizeof(struct inv_about)
                    ? sizeof(struct inv_about)
                    : sizeof(struct inv_request);
     }
@@ -94,9 +94,9 @@ static ssize_t fuzz_take_message(void)
 
 static ssize_t fuzz_receive(struct msghdr *m)
 {
-    static const uint32_t kinds[] = {0, INV_JOIN, INV_OBSERVE, INV_LEAVE, INV_REPORT, INV_DEPOSIT,
-                                     INV_POLICY, INV_OVERVIEW, INV_CONTROL, INV_EVENTS, INV_METRICS,
-                                     INV_TRACE};
+    static const uint32_t kinds[] = {
+        0,          INV_JOIN,           INV_OBSERVE, INV_LEAVE,  INV_REPORT,  INV_SUBMIT_REPORT,
+        INV_POLICY, INV_ADMIN_SNAPSHOT, INV_CONTROL, INV_EVENTS, INV_METRICS, INV_TRACE};
     if (message_bytes >= 0) {
         errno = EAGAIN;
         return -1;
@@ -112,7 +112,7 @@ static ssize_t fuzz_receive(struct msghdr *m)
         r->version = INV_PROTOCOL_VERSION;
         r->kind = kinds[r->kind % (sizeof kinds / sizeof *kinds)];
         bytes = proper_size(r->kind, bytes);
-        if (may_name_a_user(r->kind) && bytes == sizeof(struct inv_about)) {
+        if (may_name_user(r->kind) && bytes == sizeof(struct inv_about)) {
             uint32_t *uid = &((struct inv_about *)m->msg_iov->iov_base)->uid;
             *uid = *uid % 4 ? STRANGERS_UID + *uid % 4 - 1 : INV_UNSAID; /* or all would be new */
         }
@@ -177,7 +177,7 @@ static void begin(void)
     settings.enforce = RMD_ENFORCE_NONE;
     access_for = (struct rmd_access){.several = true, .group = RMD_GROUP_ANY};
     if (inv_topology_emulate(&topology, "8", false) ||
-        rmd_users_open(&topology, &settings, &options) || rmd_events_watch(there_are_events))
+        rmd_users_open(&topology, &settings, &options) || rmd_events_watch(send_new_events))
         abort();
     rmd_peer_begin();
     later.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -213,7 +213,7 @@ static void one_message(unsigned i)
     struct connection *c = calloc(1, sizeof *c);
     if (!c)
         abort();
-    c->source = (struct rmd_source){.fd = fuzz_keeps[i], .ready = client_ready};
+    c->source = (struct rmd_source){.fd = fuzz_keeps[i], .ready = handle_client};
     c->peer = (struct ucred){getpid(), stranger ? STRANGERS_UID : getuid(), getgid()};
     c->next = connections;
     connections = c;
@@ -221,15 +221,15 @@ static void one_message(unsigned i)
     answered = taken = false;
     message_bytes = -1;
     waits = stranger && input.left > 1 && input.at[1] & WAITS >> 8;
-    client_ready(&c->source, EPOLLIN);
+    handle_client(&c->source, EPOLLIN);
     if (waits && (!c->held || message_bytes >= 0))
         abort();
     waits = false;
     look_around();
-    for (struct connection *held; (held = next_of_the_held()) != NULL;)
-        serve_held(held);
+    for (struct connection *held; (held = next_held_connection()) != NULL;)
+        serve_held_connection(held);
     if (connections == c && !c->waiting && !c->sending)
-        hang_up(c);
+        close_connection(c);
     look_around();
 }
 
@@ -239,7 +239,7 @@ static void clean_up(void)
     static const struct rmd_limits none;
     uint64_t all[INV_CORE_WORDS] = {0xff};
     while (connections)
-        hang_up(connections);
+        close_connection(connections);
     struct rmd_domain *own = rmd_users_domain(getuid());
     rmd_domain_leave(own, getpid());
     rmd_reports_free(&own->dead); /* or there would be a thousand, which are moved for each more */

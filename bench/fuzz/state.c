@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * state.c - what a former rmd has left, a table and its notes on it, as the next one finds it: the
- * input says what is written where in both, when the domain's two members are there.  It is
- * refused, or taken back, and then what rmd knows itself must be right.
+ * state.c - takeover of a former rmd's table and state.  The input says what is written where in
+ * both, while the domain has two members.  rmd refuses them, or takes them over, and then its own
+ * data must be consistent.
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -15,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define nanosleep(time, left) ((void)(time)) /* nobody takes or returns a token meanwhile */
-#include "../../rmd/adopt.c"
+#define nanosleep(time, left) ((void)(time)) /* no process takes or returns a token meanwhile */
+#include "../../rmd/takeover.c"
 #undef nanosleep
 
 static void open_domain(struct rmd_domain *d)
 {
     memset(d, 0, sizeof *d);
-    d->keeps = true;
+    d->saves_state = true;
     fuzz_domain_open(d);
 }
 
@@ -54,8 +54,8 @@ static void write_state(struct fuzz_input *in, struct rmd_state *s)
         copy->owner[offset % (2 * CORES)] = (int32_t)fuzz_number(in, 1) - 1;
         break;
     case 2:
-        atomic_store(&s->presence[offset % (2 * CORES)],
-                     (unsigned char)(fuzz_number(in, 1) % (RMD_HERE + 1)));
+        atomic_store(&s->grant[offset % (2 * CORES)],
+                     (unsigned char)(fuzz_number(in, 1) % (RMD_GRANTED + 1)));
         break;
     case 3:
         fuzz_take(in, &copy->joined, bytes % offsetof(struct rmd_state_copy, owner));
@@ -76,7 +76,7 @@ static void write_state(struct fuzz_input *in, struct rmd_state *s)
     }
 }
 
-/* What is noted of where they were is text, which rmd makes a path of. */
+/* rmd builds a path from each saved group, so it must be a string. */
 static void check_groups(const struct rmd_domain *d)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int state = fcntl(before.state_fd, F_DUPFD_CLOEXEC, 0);
     rmd_domain_close(&before);
     open_domain(&after);
-    int n = rmd_domain_adopt(&after, table, state);
+    int n = rmd_domain_take_over(&after, table, state);
     if (n > 0) {
         live_on(&after);
     } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * table.c - a core table that its processes have written into: rmd decides, looks, and buries in
- * it, and others map it.
+ * table.c - a core table that its processes have written into: rmd decides, checks, and reaps dead
+ * processes in it, and tools map it.
  *
  * The domain has two members and eight emulated cores.  The input says what is written where, as if
  * by a member, and what rmd does between: a constraint, another policy, a report, a core that goes
@@ -49,12 +49,12 @@ static void choose_policy(struct fuzz_input *in)
 
 static void look(void)
 {
-    struct rmd_telling telling;
+    struct rmd_report_cursor telling;
     struct rmd_report report;
-    rmd_domain_tell_reports(&d, &telling);
-    for (; rmd_domain_next_report(&d, &telling, &report); rmd_telling_next(&telling))
+    rmd_domain_begin_reports(&d, &telling);
+    for (; rmd_domain_next_report(&d, &telling, &report); rmd_report_cursor_advance(&telling))
         free(report.record);
-    rmd_telling_end(&telling);
+    rmd_report_cursor_free(&telling);
     int fd = rmd_domain_observe(&d);
     struct inv_table *t = fd < 0 ? NULL : inv_table_map(fd, false);
     if (t)

@@ -6,8 +6,8 @@
  * this thread; whenever it would sleep, the input says what happens meanwhile: a member writes
  * events as it should, or anything anywhere in a ring, or it dies; all end, and others come, with
  * another table; the disk is full, or so slow that there is no room for what is to be written.  The
- * file must be whole chunks as in invasive-trace(5), with events in a state that they can have, and when it
- * has an end that must count them.
+ * file must be whole chunks as in invasive-trace(5), with events in a state that they can have, and
+ * when it has an end that must count them.
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -180,7 +180,7 @@ static void leave_table_to_nobody(void)
         die();
     for (unsigned i = 0; i < MEMBERS; i++)
         rmd_domain_leave(&d, fuzz_member_pid(i));
-    rmd_domain_rest(&d);
+    rmd_domain_drop_empty_table(&d);
 }
 
 static void be_there(void)
@@ -297,14 +297,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (rmd_trace_start(&d, getuid(), -1))
         abort();
     struct rmd_trace *x = d.starting;
-    take_file(x);
-    looked(&x->looked, EPOLLIN);
-    if (d.trace != x || !is_told_to_begin(x))
+    receive_file(x);
+    handle_file_checked(&x->file_checked, EPOLLIN);
+    if (d.trace != x || !wait_for_verdict(x))
         abort();
     write_trace(x);
     atomic_store(&x->done, true);
     check_file(x->error);
-    reap(&d.ending);
+    join_if_done(&d.ending);
     be_there();
     rmd_reports_free(&d.dead);
     clear_rings();

@@ -27,7 +27,7 @@
  *    holder does not poll
  *
  * WITH_RESTART: rmd is killed between any two of its steps, once, and the next one goes on with
- * what the first has noted (rmd/adopt.c).  Besides:
+ * what the first has noted (rmd/takeover.c).  Besides:
  *  - when nothing moves any more, each core has the owner that is noted
  *
  * STOPS: this process is stopped between any two steps (SIGSTOP), and goes on later or never; rmd
@@ -75,7 +75,7 @@ bool evicted[NP];
 bool dead[4];                    /* [RMD] never */
 #ifdef WITH_RESTART
 byte noted[NC];                  /* rmd's notes: owners */
-bool noted_buried;
+bool noted_reaped;
 bool restarted;                  /* rmd has been killed */
 #endif
 #ifdef STOPS
@@ -433,7 +433,7 @@ inline park(me)
                 :: ok -> mine = x; x = NONE; break
                 :: else
                 fi
-            :: ok && worker_bell[me]           /* woken by a burial: look again */
+            :: ok && worker_bell[me]           /* woken by a reap: look again */
             :: else ->
                 WAIT(worker_bell[me]);
                 STEP(mine = worker_core[me]; ok = mine != NONE;
@@ -600,7 +600,7 @@ dies:
 end: true
 }
 
-/* --- the manager: burial, and ownership moving */
+/* --- the manager: reaping, and ownership moving */
 
 /* x: the name of who is to be told */
 #ifdef BUG_ONLY_WHO_ASKED_IS_TOLD
@@ -693,12 +693,12 @@ inline admit(c)
 
 #endif
 
-#ifdef BUG_BURY_KEEPS_WORD
+#ifdef BUG_REAP_KEEPS_WORD
 #define MOVED_IN_ANY_CASE(c)
 #else
 #define MOVED_IN_ANY_CASE(c) moved(c)
 #endif
-inline bury_core(c)
+inline reap_core(c)
 {
     STEP(
         if
@@ -713,12 +713,12 @@ inline bury_core(c)
     )
 }
 
-inline bury_slot()
+inline reap_slot()
 {
     STEP(parked[gone] = false; sleeping[gone] = false; home[gone] = NONE)
 }
 
-#ifdef BUG_BURY_WAKES_SLEEPERS_ONLY
+#ifdef BUG_REAP_WAKES_SLEEPERS_ONLY
 #define MAY_SLEEP(p) (!dead[p] && sleeping[p])
 #else
 #define MAY_SLEEP(p) SOMEBODY_SLEEPS
@@ -738,25 +738,25 @@ inline wake_all_stranded()
     wake_stranded(2)
 }
 
-inline bury()
+inline reap()
 {
     gone = VICTIM;
     STEP(want[gone] = false);
-#ifndef BUG_BURY_CORES_FIRST
-    bury_slot();
+#ifndef BUG_REAP_CORES_FIRST
+    reap_slot();
 #endif
-    bury_core(0);
-    bury_core(1);
-#ifdef BUG_BURY_CORES_FIRST
-    bury_slot();
+    reap_core(0);
+    reap_core(1);
+#ifdef BUG_REAP_CORES_FIRST
+    reap_slot();
 #endif
-#ifndef BUG_BURY_WITHOUT_WAKING
+#ifndef BUG_REAP_WITHOUT_WAKING
     wake_all_stranded();
     offer(0, RMD);
     offer(1, RMD);
 #endif
-    d_step { stubborn[gone] = false; computes_on[gone] = NONE; buried = true };
-    NOTE(noted_buried = true;
+    d_step { stubborn[gone] = false; computes_on[gone] = NONE; reaped = true };
+    NOTE(noted_reaped = true;
          if :: noted[0] == NAME(gone) -> noted[0] = 0 :: else fi;
          if :: noted[1] == NAME(gone) -> noted[1] = 0 :: else fi);
     gone = 0
@@ -807,7 +807,7 @@ inline repair(c)
 }
 
 /* The next rmd goes on with what this one has noted. */
-inline adopt()
+inline takeover()
 {
 #ifndef BUG_ADOPT_WITHOUT_REPAIR
     repair(0);
@@ -815,7 +815,7 @@ inline adopt()
 #endif
 #ifdef VICTIM
     if
-    :: dead[VICTIM] && !buried -> bury()
+    :: dead[VICTIM] && !reaped -> reap()
     :: else
     fi;
 #endif
@@ -933,7 +933,7 @@ inline elsewhere(c)
     :: !left -> break
 #endif
 #ifdef VICTIM
-    :: !left && dead[VICTIM] && !buried -> bury()
+    :: !left && dead[VICTIM] && !reaped -> reap()
 #endif
     od;
     if
@@ -950,7 +950,7 @@ inline elsewhere(c)
 proctype rmd()
 {
     byte me = RMD, x = NONE, q, seen_holder, seen_owner, gone;
-    bool ok, seen_reclaim, buried;
+    bool ok, seen_reclaim, reaped;
 #ifdef STOPS
     bool was, wanted;
 #endif
@@ -975,7 +975,7 @@ proctype rmd()
 looks:
     do
 #ifdef VICTIM
-    :: dead[VICTIM] && !buried -> bury()
+    :: dead[VICTIM] && !reaped -> reap()
 #endif
 #ifdef STOPS
     :: TO_LOOK_AT -> look_at()
@@ -989,14 +989,14 @@ dies:
     skip;
 #ifdef WITH_RESTART
     d_step {
-        restarted = true; buried = noted_buried;
+        restarted = true; reaped = noted_reaped;
 #ifdef STOPS
         was = noted_stopped; wanted = noted_wanted;
 #endif
         watching[RMD] = NONE; x = NONE; q = 0; seen_holder = 0; seen_owner = 0; gone = 0;
         ok = false; seen_reclaim = false
     };
-    adopt();
+    takeover();
     goto looks;
 #endif
 end: true

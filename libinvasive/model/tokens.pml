@@ -25,7 +25,7 @@
  * numbers once, and take that for good.  Besides:
  *  - when nothing moves any more, there are as many as there should be
  * WITH_RESTART, which needs that: rmd is killed between any two of its steps, once, and the next one
- * goes on with what the first has noted (rmd/adopt.c).
+ * goes on with what the first has noted (rmd/takeover.c).
  *
  * check.sh says which parts are compiled in together, and breaks each on purpose.
  */
@@ -52,7 +52,7 @@ short free_tokens = TOKENS - NP;    /* each main thread has one, whether there a
 short tokens[NP];
 bool want[NP], parked[NP];
 bool bell[NP];                      /* bumped since the worker has read it */
-bool buried[NP];                    /* the slot is not live */
+bool reaped[NP];                    /* the slot is not live */
 
 /* --- a process's own */
 bool work[NP];                      /* for the worker, or the main thread */
@@ -69,7 +69,7 @@ byte between[NP];                   /* threads that have changed one number and 
 bool dead[NP + 1], stopped[NP + 1]; /* [RMD] never */
 #ifdef WITH_RESTART
 short noted_tokens = TOKENS, noted_loan;
-bool noted_stopped, noted_wanted, noted_buried;
+bool noted_stopped, noted_wanted, noted_reaped;
 bool restarted;                     /* rmd has been killed */
 #endif
 
@@ -100,7 +100,7 @@ bool restarted;                     /* rmd has been killed */
 
 inline give_if_wants(whom)
 {
-    STEP(ok = want[whom] && !buried[whom] && parked[whom];
+    STEP(ok = want[whom] && !reaped[whom] && parked[whom];
          if :: ok -> parked[whom] = false :: else fi);
     if
     :: ok -> STEP(bell[whom] = true)
@@ -392,7 +392,7 @@ inline wake_who_has_none(whom)
 /* Woken besides whoever is offered a token: a waker may not have come to that. */
 inline wake_stranded(whom)
 {
-    STEP(if :: !buried[whom] && !parked[whom] -> bell[whom] = true :: else fi)
+    STEP(if :: !reaped[whom] && !parked[whom] -> bell[whom] = true :: else fi)
 }
 
 inline wake_all_stranded()
@@ -415,10 +415,10 @@ inline rescue()
 }
 
 #ifdef VICTIM
-inline bury()
+inline reap()
 {
-    STEP(buried[VICTIM] = true);
-#ifndef BUG_BURIED_WITH_ITS_LOAN
+    STEP(reaped[VICTIM] = true);
+#ifndef BUG_REAPED_WITH_ITS_LOAN
     STEP(free_tokens = free_tokens - loan);
 #endif
     STEP(want[VICTIM] = false);
@@ -426,7 +426,7 @@ inline bury()
     STEP(n = tokens[VICTIM]; tokens[VICTIM] = 0);
     STEP(free_tokens = free_tokens + n);
     wake_all_stranded();
-#ifdef BUG_BURY_OFFERS_ITS_OWN    /* as many as it had: it may have returned one and died */
+#ifdef BUG_REAP_OFFERS_ITS_OWN    /* as many as it had: it may have returned one and died */
     ok = true;
     do
     :: n > 0 && ok -> give_in_turn(); n--
@@ -435,8 +435,8 @@ inline bury()
 #else
     offer();
 #endif
-    NOTE(noted_buried = true; noted_loan = 0);
-    d_step { n = 0; ok = false; loan = 0; was_buried = true; was = false }
+    NOTE(noted_reaped = true; noted_loan = 0);
+    d_step { n = 0; ok = false; loan = 0; was_reaped = true; was = false }
 }
 #endif
 
@@ -490,7 +490,7 @@ inline look_at()
 }
 
 #define TO_LOOK_AT                  \
-    (!buried[STOPS] &&              \
+    (!reaped[STOPS] &&              \
      (stopped[STOPS] != was || (was && (want[STOPS] || tokens[STOPS] != loan))))
 #else
 #define TO_LOOK_AT false
@@ -531,11 +531,11 @@ inline repair()
 #ifdef WITH_RESTART
 /* The next rmd goes on with what this one has noted; without one that counts again its checks
  * would, but later. */
-inline adopt()
+inline takeover()
 {
 #ifdef VICTIM
     if
-    :: dead[VICTIM] && !was_buried -> bury()
+    :: dead[VICTIM] && !was_reaped -> reap()
     :: else
     fi;
 #endif
@@ -552,7 +552,7 @@ proctype rmd()
 {
     byte me = RMD, q;
     short n;
-    bool ok, was, wanted, was_buried;
+    bool ok, was, wanted, was_reaped;
 #ifdef WITH_REPAIR
     bool early = true;            /* may still count at a bad moment */
 #endif
@@ -565,7 +565,7 @@ proctype rmd()
 looks:
     do
 #ifdef VICTIM
-    :: dead[VICTIM] && !was_buried -> bury()
+    :: dead[VICTIM] && !was_reaped -> reap()
 #endif
 #ifdef STOPS
     :: TO_LOOK_AT -> look_at()
@@ -583,11 +583,11 @@ dies:
     skip;
 #ifdef WITH_RESTART
     d_step {
-        restarted = true; was_buried = noted_buried; was = noted_stopped; wanted = noted_wanted;
+        restarted = true; was_reaped = noted_reaped; was = noted_stopped; wanted = noted_wanted;
         loan = noted_loan; domain_tokens = noted_tokens;
         q = 0; n = 0; ok = false
     };
-    adopt();
+    takeover();
     goto looks;
 #endif
 end: true

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* rmctl_overview.c - see rmctl_overview.h. */
+/* rmctl_admin_snapshot.c - see rmctl_admin_snapshot.h. */
 #define _GNU_SOURCE
-#include "rmctl_overview.h"
+#include "rmctl_admin_snapshot.h"
 #include "core_list.h"
 #include "text.h"
 
 #include <stdio.h>
 
-static const char *name_of_reason(const struct inv_overview *o, unsigned core)
+static const char *name_of_reason(const struct inv_admin_snapshot *o, unsigned core)
 {
     return inv_set_has(o->resting, core)   ? "resting"
            : inv_set_has(o->offline, core) ? "offline"
@@ -16,16 +16,16 @@ static const char *name_of_reason(const struct inv_overview *o, unsigned core)
                                            : "unused";
 }
 
-const char *overview_why_away(const struct inv_overview *o, const struct view *v, unsigned core)
+const char *admin_why_away(const struct inv_admin_snapshot *o, const struct view *v, unsigned core)
 {
     if (!o)
         return NULL;
-    int owner = v->core[core].owner; /* of a user without processes nobody, wherever it is */
-    bool elsewhere = owner == VIEW_NOBODY && !inv_set_has(rmd_overview_users(o)[0].has, core);
+    int owner = v->core[core].owner; /* VIEW_NOBODY for all cores of a user without processes */
+    bool elsewhere = owner == VIEW_NOBODY && !inv_set_has(rmd_admin_users(o)[0].has, core);
     return owner == VIEW_AWAY || elsewhere ? name_of_reason(o, core) : NULL;
 }
 
-static bool any(const uint64_t *set)
+static bool has_any_core(const uint64_t *set)
 {
     for (unsigned i = 0; i < INV_CORE_WORDS; i++)
         if (set[i])
@@ -50,24 +50,24 @@ static void print_limit(FILE *to, const char *before, unsigned cores)
         fprintf(to, "%sall", before);
 }
 
-static void print_user(FILE *to, const struct inv_overview_user *u)
+static void print_user(FILE *to, const struct inv_admin_user *u)
 {
     fprintf(to, "policy %s", u->policy);
     print_limit(to, ", limits: cores ", u->cores);
     print_limit(to, ", cores of a launch ", u->job_cores);
 }
 
-void overview_print_head(FILE *to, const struct inv_overview *o)
+void admin_print_head(FILE *to, const struct inv_admin_snapshot *o)
 {
-    print_user(to, &rmd_overview_users(o)[0]);
-    if (any(o->drained))
+    print_user(to, &rmd_admin_users(o)[0]);
+    if (has_any_core(o->drained))
         print_set(to, "; drained: ", o->drained);
-    if (any(o->offline))
+    if (has_any_core(o->offline))
         print_set(to, "; offline: ", o->offline);
     fprintf(to, "\n");
 }
 
-static void print_process(FILE *to, const struct inv_overview_process *p, bool own)
+static void print_process(FILE *to, const struct inv_admin_process *p, bool own)
 {
     fprintf(to, "order: process %d", p->pid);
     if (p->rank >= 0)
@@ -88,10 +88,10 @@ static void print_process(FILE *to, const struct inv_overview_process *p, bool o
     fprintf(to, "\n");
 }
 
-void overview_print_orders(FILE *to, const struct inv_overview *o)
+void admin_print_orders(FILE *to, const struct inv_admin_snapshot *o)
 {
-    const struct inv_overview_user *users = rmd_overview_users(o);
-    const struct inv_overview_process *procs = rmd_overview_processes(o);
+    const struct inv_admin_user *users = rmd_admin_users(o);
+    const struct inv_admin_process *procs = rmd_admin_processes(o);
     for (unsigned i = 0; i < o->nprocs; i++)
         print_process(to, &procs[i], procs[i].uid == users[0].uid);
     for (unsigned i = 1; i < o->nusers; i++) {
@@ -105,7 +105,7 @@ void overview_print_orders(FILE *to, const struct inv_overview *o)
 
 /* --- for programs */
 
-json_t *overview_cores_json(const uint64_t *set)
+json_t *admin_cores_json(const uint64_t *set)
 {
     json_t *list = json_array();
     for (unsigned c = 0; c < INV_MAX_CORES; c++)
@@ -114,30 +114,28 @@ json_t *overview_cores_json(const uint64_t *set)
     return list;
 }
 
-static json_t *or_null(unsigned n)
-{
-    return n ? json_integer(n) : json_null();
-}
+static json_t *number_or_null(unsigned n) { return n ? json_integer(n) : json_null(); }
 
-static json_t *process_json(const struct inv_overview_process *p)
+static json_t *process_json(const struct inv_admin_process *p)
 {
     return json_pack("{sI si so so so so}", "uid", (json_int_t)p->uid, "pid", p->pid, "rank",
                      p->rank >= 0 ? json_integer(p->rank) : json_null(), "at_least",
-                     or_null(p->least), "at_most", or_null(p->most), "pinned_to",
-                     p->pinned ? overview_cores_json(p->cores) : json_null());
+                     number_or_null(p->least), "at_most", number_or_null(p->most), "pinned_to",
+                     p->pinned ? admin_cores_json(p->cores) : json_null());
 }
 
-static json_t *user_json(const struct inv_overview_user *u)
+static json_t *user_json(const struct inv_admin_user *u)
 {
     return json_pack("{sI si ss s{so so} so}", "uid", (json_int_t)u->uid, "processes",
-                     (int)u->nprocs, "policy", u->policy, "limits", "cores", or_null(u->cores),
-                     "job_cores", or_null(u->job_cores), "has", overview_cores_json(u->has));
+                     (int)u->nprocs, "policy", u->policy, "limits", "cores",
+                     number_or_null(u->cores), "job_cores", number_or_null(u->job_cores), "has",
+                     admin_cores_json(u->has));
 }
 
-static void add_json(const struct inv_overview *o, json_t *domain)
+static void add_orders_json(const struct inv_admin_snapshot *o, json_t *domain)
 {
-    const struct inv_overview_user *users = rmd_overview_users(o);
-    const struct inv_overview_process *procs = rmd_overview_processes(o);
+    const struct inv_admin_user *users = rmd_admin_users(o);
+    const struct inv_admin_process *procs = rmd_admin_processes(o);
     json_t *list = json_array(), *orders = json_array();
     for (unsigned i = 0; i < o->nusers; i++)
         json_array_append_new(list, user_json(&users[i]));
@@ -145,19 +143,19 @@ static void add_json(const struct inv_overview *o, json_t *domain)
         json_array_append_new(orders, process_json(&procs[i]));
     json_object_set_new(domain, "users", list);
     json_object_set_new(domain, "orders", orders);
-    json_object_set_new(domain, "drained", overview_cores_json(o->drained));
-    json_object_set_new(domain, "offline", overview_cores_json(o->offline));
+    json_object_set_new(domain, "drained", admin_cores_json(o->drained));
+    json_object_set_new(domain, "offline", admin_cores_json(o->offline));
 }
 
-json_t *overview_json(const struct inv_overview *o, const struct view *v)
+json_t *admin_snapshot_json(const struct inv_admin_snapshot *o, const struct view *v)
 {
     json_t *domain = view_json(v), *core;
     size_t c;
     if (!o || !domain)
         return domain;
-    add_json(o, domain);
+    add_orders_json(o, domain);
     json_array_foreach(json_object_get(domain, "cores"), c, core) {
-        const char *why = overview_why_away(o, v, (unsigned)c);
+        const char *why = admin_why_away(o, v, (unsigned)c);
         json_object_set_new(core, "why_away", why ? json_string(why) : json_null());
     }
     return domain;

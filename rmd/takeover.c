@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * adopt.c - an rmd that has been started again goes on where the last one was killed, at whatever
- * instruction that was.
+ * takeover.c - an rmd that is started again continues where a former one was killed, at any
+ * instruction.
  *
- * Who is a member and who owns what is taken from the former rmd's own notes (state.h), which are
- * never half written; the table, which its processes write to all the time, is made to say the
- * same.  What the former one had begun and not noted is done again or was never answered: burying
- * twice does no harm, a process that has not got its slot asks again.  Whom it may have been about
- * to wake is woken.  The processes take no part in this, and notice nothing.
+ * Members and owners come from the former rmd's state (state.h), which is complete at any time.
+ * rmd then makes the table, which its processes write to, agree with the state.  A step that the
+ * former rmd had begun but not saved is repeated, or was never answered: a process can be removed
+ * twice, and a process without an answer asks again.  rmd wakes all threads that the former one may
+ * have been about to wake.  The processes take no part in a takeover.
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -25,10 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The table's head as the former rmd wrote it: is this a table of ours, on these cores? */
-static int fits(const struct rmd_domain *d, const struct rmd_state *state)
+/* Does the table's head, as the former rmd wrote it, belong to this version and these cores? */
+static int table_fits(const struct rmd_domain *d, const struct rmd_state *state)
 {
-    const struct inv_topology *here = &d->topology;
+    const struct inv_topology *cores = &d->topology;
     struct inv_table head;
     memcpy(&head, state->head, RMD_HEAD_BYTES);
     errno = EPROTO;
@@ -37,15 +37,15 @@ static int fits(const struct rmd_domain *d, const struct rmd_state *state)
         head.mode > INV_MODE_ANONYMOUS)
         return -1;
     errno = ESTALE;
-    if (head.ncores != here->ncores || head.emulated != (uint32_t)here->emulated)
+    if (head.ncores != cores->ncores || head.emulated != (uint32_t)cores->emulated)
         return -1;
-    for (unsigned c = 0; c < here->ncores; c++)
-        if (state->os_cpu[c] != (here->emulated ? -1 : here->os_cpu[c]))
+    for (unsigned c = 0; c < cores->ncores; c++)
+        if (state->os_cpu[c] != (cores->emulated ? -1 : cores->os_cpu[c]))
             return -1;
     return 0;
 }
 
-/* --- cores of before */
+/* --- the former rmd's cores */
 
 static bool has_cpu(const struct inv_topology *t, int cpu)
 {
@@ -55,10 +55,10 @@ static bool has_cpu(const struct inv_topology *t, int cpu)
     return false;
 }
 
-/* Do the cores that were noted differ from those that are there now only by CPUs that are offline, or
- * were then? */
-static bool same_but_for_offline(const struct inv_topology *now, const struct inv_topology *then,
-                                 const char *sys_root)
+/* Do the cores `then` of the state differ from those now, and only by CPUs that are offline now or
+ * were offline then? */
+static bool differs_by_offline_only(const struct inv_topology *now, const struct inv_topology *then,
+                                    const char *sys_root)
 {
     bool away[INV_MAX_CORES], differ = now->ncores != then->ncores;
     rmd_online(sys_root, then, away);
@@ -70,7 +70,7 @@ static bool same_but_for_offline(const struct inv_topology *now, const struct in
     return differ;
 }
 
-bool rmd_adopt_cores(struct inv_topology *now, int state_fd, const char *sys_root)
+bool rmd_takeover_cores(struct inv_topology *now, int state_fd, const char *sys_root)
 {
     struct inv_topology then = *now;
     struct inv_table head;
@@ -85,7 +85,7 @@ bool rmd_adopt_cores(struct inv_topology *now, int state_fd, const char *sys_roo
                state->apart[c] <= INV_SAME_MACHINE;
     if (good) {
         inv_topology_resume(&then, head.ncores, state->os_cpu, state->apart);
-        good = same_but_for_offline(now, &then, sys_root);
+        good = differs_by_offline_only(now, &then, sys_root);
     }
     rmd_state_unmap(state);
     if (good)
@@ -95,7 +95,7 @@ bool rmd_adopt_cores(struct inv_topology *now, int state_fd, const char *sys_roo
 
 /* --- processes and their cores */
 
-static void put_head(struct inv_table *t, const struct rmd_state *state)
+static void restore_head(struct inv_table *t, const struct rmd_state *state)
 {
     memcpy(t, state->head, RMD_HEAD_BYTES);
     for (unsigned c = 0; c < t->ncores; c++) {
@@ -105,8 +105,8 @@ static void put_head(struct inv_table *t, const struct rmd_state *state)
     atomic_store(&t->rmd_pid, (uint32_t)getpid());
 }
 
-static void recall_process(struct rmd_domain *d, unsigned slot,
-                           const struct rmd_state_process *was)
+static void restore_process(struct rmd_domain *d, unsigned slot,
+                            const struct rmd_state_process *was)
 {
     struct rmd_process *p = &d->procs[slot];
     *p = (struct rmd_process){.pidfd = {.fd = -1},
@@ -134,8 +134,8 @@ static void recall_process(struct rmd_domain *d, unsigned slot,
     d->live++;
 }
 
-/* What was ordered, and cores that rest because of it. */
-static void recall_orders(struct rmd_domain *d, const struct rmd_state_copy *copy)
+/* Restores orders, and the cores that rest because of them. */
+static void restore_orders(struct rmd_domain *d, const struct rmd_state_copy *copy)
 {
     for (unsigned c = 0; c < d->topology.ncores; c++) {
         int slot = copy->pinned_to[c];
@@ -146,10 +146,10 @@ static void recall_orders(struct rmd_domain *d, const struct rmd_state_copy *cop
     }
     bool any = d->table->mode == INV_MODE_PINNED && rmd_orders_any(d);
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        d->resting[c] = any && d->presence[c] == RMD_HERE && d->owner[c] == RMD_NO_OWNER;
+        d->resting[c] = any && d->grant[c] == RMD_GRANTED && d->owner[c] == RMD_NO_OWNER;
 }
 
-static void recall(struct rmd_domain *d, const struct rmd_state *state)
+static void restore_domain(struct rmd_domain *d, const struct rmd_state *state)
 {
     const struct rmd_state_copy *copy = &state->copy[atomic_load(&state->valid)];
     d->joined = copy->joined;
@@ -159,27 +159,27 @@ static void recall(struct rmd_domain *d, const struct rmd_state *state)
     d->newest_job = copy->newest_job;
     d->newest_launch = copy->newest_launch;
     d->moves = copy->moves;
-    d->here = d->units_here = 0;
+    d->granted = d->units_granted = 0;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (copy->process[s].pid)
-            recall_process(d, s, &copy->process[s]);
+            restore_process(d, s, &copy->process[s]);
     for (unsigned c = 0; c < INV_MAX_CORES; c++) {
         int owner = copy->owner[c];
         bool owned = owner >= 0 && d->procs[owner].used && c < d->topology.ncores;
-        d->presence[c] = atomic_load(&state->presence[c]);
-        bool here = d->presence[c] == RMD_HERE && c < d->topology.ncores;
-        d->owner[c] = owned && here ? owner : RMD_NO_OWNER;
-        d->here += here;
-        d->units_here += here && rmd_units_first(&d->units, c);
+        d->grant[c] = atomic_load(&state->grant[c]);
+        bool granted = d->grant[c] == RMD_GRANTED && c < d->topology.ncores;
+        d->owner[c] = owned && granted ? owner : RMD_NO_OWNER;
+        d->granted += granted;
+        d->units_granted += granted && rmd_units_first(&d->units, c);
     }
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] >= 0)
             d->procs[d->owner[c]].owned++;
-    recall_orders(d, copy);
+    restore_orders(d, copy);
 }
 
-/* Is it there, and the same that it was?  The pidfd comes first: what is read after that is of the
- * process that it stands for, or that one is dead. */
+/* Does the process live, and is it the same one?  The pidfd is opened first: if the process is
+ * alive, what is read afterwards is of the same process. */
 static bool find_process(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
@@ -193,9 +193,9 @@ static bool find_process(struct rmd_domain *d, unsigned slot)
     return false;
 }
 
-/* A process that takes or returns a token changes two numbers, one after the other.  What is the
- * same at several looks is no such moment. */
-static void count_tokens_again(struct rmd_domain *d)
+/* A process that takes or returns a token changes two numbers, one after the other.  Several equal
+ * readings mean that no process is between the two. */
+static void recount_tokens(struct rmd_domain *d)
 {
     const struct timespec pause = {.tv_nsec = 200000};
     int found = rmd_domain_surplus(d);
@@ -209,21 +209,21 @@ static void count_tokens_again(struct rmd_domain *d)
     }
 }
 
-static void bury_the_dead(struct rmd_domain *d)
+static void remove_dead(struct rmd_domain *d)
 {
     bool found[INV_MAX_SLOTS] = {false};
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         found[s] = d->procs[s].used && find_process(d, s);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used && !found[s])
-            rmd_domain_bury(d, s, false);
+            rmd_domain_remove_member(d, s, false);
 }
 
-int rmd_domain_adopt(struct rmd_domain *d, int table_fd, int state_fd)
+int rmd_domain_take_over(struct rmd_domain *d, int table_fd, int state_fd)
 {
     struct rmd_state *state = rmd_state_map(state_fd);
     struct inv_table *table =
-        state && !fits(d, state) ? inv_table_map_unread(table_fd) : NULL;
+        state && !table_fits(d, state) ? inv_table_map_unread(table_fd) : NULL;
     if (!table || !rmd_state_living(state)) {
         int saved = errno, result = table ? 0 : -1;
         inv_table_unmap(table);
@@ -231,7 +231,7 @@ int rmd_domain_adopt(struct rmd_domain *d, int table_fd, int state_fd)
         errno = saved;
         return result;
     }
-    put_head(table, state);
+    restore_head(table, state);
     int fd = fcntl(table_fd, F_DUPFD_CLOEXEC, 3);
     if (fd < 0 || rmd_domain_use_table(d, table, fd)) {
         int saved = errno;
@@ -244,11 +244,11 @@ int rmd_domain_adopt(struct rmd_domain *d, int table_fd, int state_fd)
     d->state = state;
     d->state_fd = state_fd;
     close(table_fd);
-    recall(d, state);
+    restore_domain(d, state);
     rmd_domain_repair(d);
-    bury_the_dead(d);
+    remove_dead(d);
     if (d->table->mode == INV_MODE_ANONYMOUS)
-        count_tokens_again(d);
+        recount_tokens(d);
     inv_rescue(d->table);
     d->changed = true;
     rmd_state_save(d);
