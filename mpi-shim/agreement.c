@@ -41,7 +41,7 @@ int shim_complete(int result, MPI_Request *request)
     return result;
 }
 
-/* The ranks that are `distance` after and before us, round about. */
+/* The ranks that are `distance` after and before this one, modulo the size. */
 static int rank_after(const struct shim_agreement *a, int distance)
 {
     return (a->rank + distance) % a->size;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * arrival.c - arrival barrier: for collectives that no rank leaves before all ranks have arrived, such
- * as MPI_Barrier and MPI_Allreduce.
+ * arrival.c - arrival barrier: for collectives that no rank leaves before all ranks have arrived,
+ * such as MPI_Barrier and MPI_Allreduce.
  *
- * Each rank writes on the communicator's arrival board how many such collectives it has come to.  So
- * the last rank to arrive knows that it has to wake the sleeping ones.
+ * Each rank writes on the communicator's arrival board how many such collectives it has come to.
+ * So the last rank to arrive knows that it has to wake the sleeping ones.
  *
- * Where the library calls the shim while it polls, the library's blocking function is called at once
- * and watched (watch.c).  Elsewhere, with a core for each rank, a rank reads the board, which costs
- * 1 ns a time, and lends its core if that takes long.  When the board shows all ranks, it calls the
- * blocking function, which is then short.  Before that, it waits until every sleeper is awake and
- * gives back a core that a sleeper asks for: the blocking function would spin on the very core that
- * the sleeper needs.  With more processes than cores the blocking function would spin through a whole
- * time slice, so all ranks call the non-blocking form and yield.  The two forms do not match each
- * other, so the choice follows only from what all ranks have in common.
+ * Where the library calls the shim while it polls, the library's blocking function is called at
+ * once and watched (watch.c).  Elsewhere, with a core for each rank, a rank reads the board, which
+ * costs 1 ns a time, and lends its core if that takes long.  When the board shows all ranks, it
+ * calls the blocking function, which is then short.  Before that, it waits until every sleeper is
+ * awake and gives back a core that a sleeper asks for: the blocking function would spin on the very
+ * core that the sleeper needs.  With more processes than cores the blocking function would spin
+ * through a whole time slice, so all ranks call the non-blocking form and yield.  The two forms do
+ * not match each other, so the choice follows only from what all ranks have in common.
  */
 #include "shim.h"
 
@@ -53,8 +53,9 @@ static void await_arrivals(struct shim_arrival *a)
     shim_ring_sleepers(a->comm, true);
 }
 
-/* Has every rank that slept at this barrier its core again?  If a rank is at the next barrier already
- * (this collective moved no data), all have, and the sleepers that the header counts may sleep there. */
+/* Has every rank that slept at this barrier its core again?  If a rank is at the next barrier
+ * already (this collective moved no data), all have, and the sleepers that the header counts may
+ * sleep there. */
 static bool check_all_awake(struct shim_wait *w)
 {
     struct shim_comm *c = ((struct shim_arrival *)w->arg)->comm;
@@ -77,13 +78,14 @@ static void await_awakening(struct shim_arrival *a)
         shim_ring_comm(a->comm); /* the last one awake: others may have lent theirs meanwhile */
 }
 
-/* Threads of this process that are in an arrival barrier.  Counted only with MPI_THREAD_MULTIPLE and a
- * core for each rank. */
+/* Threads of this process that are in an arrival barrier.  Counted only with MPI_THREAD_MULTIPLE
+ * and a core for each rank. */
 static _Atomic int threads_arrived;
 
 /* Threads that wait at boards take the core from each other, and from threads in the library.  So a
  * thread that arrives while another one waits calls the blocking function at once, in which threads
- * take turns.  That lends no core, so it is done only where waits have been shorter than SOON_US. */
+ * take turns.  That lends no core, so it is done only where waits have been shorter than
+ * SOON_US. */
 static bool expects_short_wait(const void *call_site)
 {
     uint64_t expects = shim_site_expects(shim_site(call_site));
@@ -100,8 +102,8 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
     if (c->line)
         atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
     if (shim_hooked) {
-        /* With a core for each rank, sleepers wake up while this rank sends.  Else they might wake up
-         * on its core before it has sent anything, so they are rung at its first poll. */
+        /* With a core for each rank, sleepers wake up while this rank sends.  Else they might wake
+         * up on its core before it has sent anything, so they are rung at its first poll. */
         if (c->line && !inv_process.anonymous)
             shim_ring_sleepers(c, true);
         shim_watch_begin(c, true, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);

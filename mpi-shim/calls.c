@@ -26,7 +26,7 @@ struct args {
     int flag;
 };
 
-/* A pointer, since the call that gives `result` also writes the flag. */
+/* `flag` is a pointer, since the call that returns `result` also writes the flag. */
 static bool set_result(struct shim_wait *w, int result, const int *flag)
 {
     w->result = result;
@@ -53,7 +53,7 @@ bool shim_null_buffer_valid(MPI_Datatype datatype)
     return combiner != MPI_COMBINER_NAMED;
 }
 
-/* The blocking function would have begun nothing: no later message may go to where its would. */
+/* The blocking function would have begun nothing: the receive must not take a later message. */
 static int cancel_exchange(struct shim_exchange *e)
 {
     if (e->receive != MPI_REQUEST_NULL) {
@@ -76,8 +76,8 @@ int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status 
     return shim_errhandler_resume(suspended, c->handle, received != MPI_SUCCESS ? received : sent);
 }
 
-/* The data to send, out of the way of what will be received: a copy for the caller to free;
- * NULL when it cannot be had. */
+/* A copy of the data to send, since the receive will overwrite it.  The caller frees it.  NULL when
+ * there is no memory or MPI refuses to pack. */
 static void *pack_copy(const void *buf, int count, MPI_Datatype datatype, MPI_Comm comm, int *size)
 {
     int room = 0;
@@ -133,7 +133,7 @@ int shim_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, i
                                         status);
 }
 
-/* Waits for receivers of buffered messages, whoever they are. */
+/* Waits for the receivers of buffered messages: any rank. */
 int shim_Buffer_detach(void *buffer, int *size)
 {
     return SHIM_WATCH_OR_CALL(SHIM_MEMBER_ALL, shim_pmpi.Buffer_detach(buffer, size));
@@ -165,7 +165,7 @@ int shim_Startall(int count, MPI_Request *requests)
     return result;
 }
 
-/* Another thread of ours may wait for it. */
+/* Another thread of this process may wait for it. */
 int shim_Grequest_complete(MPI_Request request)
 {
     int result = shim_pmpi.Grequest_complete(request);
@@ -267,7 +267,8 @@ static int watch_many(shim_check *check, struct args *a)
     return result;
 }
 
-/* The completion call for many requests: what completed matters to their peers. */
+/* Completion call for many requests.  Their peers are rung, since they may wait for what
+ * completed. */
 static int wait_many(shim_check *check, struct args *a, const void *call_site)
 {
     struct shim_ring_set set;
@@ -334,7 +335,7 @@ static int check_for_flag(shim_check *check, struct args *a, int *flag, const vo
     return result;
 }
 
-/* Requests whose completion would be news: not all of them null. */
+/* Is at least one of the requests not MPI_REQUEST_NULL? */
 static bool any_active(int count, const MPI_Request *requests)
 {
     for (int i = 0; requests && i < count; i++)

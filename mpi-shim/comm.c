@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * comm.c - what the shim knows of each communicator: which of its ranks are members of
- * our domain, and its arrival board.
+ * comm.c - what the shim knows of each communicator: which of its ranks are members, and
+ * its arrival board.
  *
  * The ranks of a managed group find out once which of them are members (setup.c).  For a
  * communicator each rank only translates rank numbers, which is local.  One number needs a message:
- * that of the board's first line.  Rank 0 reserves the lines and broadcasts the number, at the first
- * collective of a communicator whose ranks are all members.  Each rank finds out locally whether
- * they are, with the same result.
+ * that of the board's first line.  Rank 0 reserves the lines and broadcasts the number, at the
+ * first collective of a communicator whose ranks are all members.  Each rank finds out locally
+ * whether they are, with the same result.
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -199,7 +199,7 @@ static int receive_board_number(struct shim_comm *c, int *first)
         return result;
     struct shim_wait wait = {.done = check_board_number, .arg = &request};
     shim_wait(&wait, (const void *)receive_board_number);
-    shim_ring_comm(c); /* who has slept until the number came: we have passed it on */
+    shim_ring_comm(c); /* this rank has passed the number on to ranks that may sleep */
     return wait.result;
 }
 
@@ -224,7 +224,7 @@ void shim_comm_board(struct shim_comm *c)
         make_board(c);
 }
 
-/* The last rank to leave frees the lines: others may still be looking at them. */
+/* The last rank to leave frees the lines: before that, others may still read them. */
 static void drop_record(struct shim_comm *c)
 {
     if (c->board_first >= 0) {

@@ -37,8 +37,8 @@ int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site)
     return highest;
 }
 
-/* With more ranks than cores the non-blocking form, like any other collective (arrival.c), unless that
- * form is slower. */
+/* With more ranks than cores the non-blocking form, like any other collective (arrival.c), unless
+ * that form is slower. */
 int shim_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
     struct shim_comm *c = shim_comm(comm);

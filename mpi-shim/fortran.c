@@ -2,14 +2,13 @@
 /*
  * fortran.c - where in a Fortran program a call is.
  *
- * The C function that MPI's Fortran function ends in is called from one place in MPI's Fortran
- * library, whoever calls that.  So the dispatcher has entries for the Fortran functions too:
- * each notes its return address for this thread and jumps to the library's, as the
- * arguments are, for nobody here knows how many there are.  The guard of the C function
- * takes the address (shim.h).
+ * MPI's Fortran library calls each C function from one place, wherever the program's call is.  So
+ * the dispatcher has entries for the Fortran functions too.  An entry notes its return address for
+ * this thread and jumps to the library's function.  It leaves all arguments as they are, since
+ * their number is not known here.  The guard of the C function takes the address (shim.h).
  *
- * The entries are in shim-fortran.c, generated; an entry leads at first to a function that
- * looks up where it should go.
+ * The entries are in shim-fortran.c, which is generated.  At first an entry leads to a function
+ * that looks up the library's one.
  */
 #define _GNU_SOURCE
 #include "complain.h"

@@ -8,7 +8,7 @@ writes six files:
     shim-numbers.h   a number for every function that has an entry
     shim-entries.c   the dispatcher's entries: MPI_* and PMPI_* stubs that jump to where
                      shim_entry[] points.  They pass machine words, so they suit any MPI
-    shim-fortran.c   the dispatcher's entries of Fortran functions, which only note who calls
+    shim-fortran.c   the dispatcher's entries of Fortran functions, which only note the caller
     shim-pmpi.h      the table of PMPI functions, and the prototypes of all wrappers
     shim-wrappers.c  the wrappers of every kind that is not written by hand, and the guards
                      of all: a guard calls its wrapper, or from inside another the function
@@ -79,7 +79,7 @@ def entries(functions):
 
 
 # What an entry of a Fortran function does: notes its return address in shim_caller and jumps to
-# where shim_fortran_entry[number] points, by registers that are nobody's between a call and a
+# where shim_fortran_entry[number] points, by registers that hold no value between a call and a
 # function's first instruction.  ldar: partner is the release store in shim_resolve_fortran.
 FORTRAN_ENTRY = {
     "__x86_64__": ("mov (%rsp), %rax", "mov shim_caller@gottpoff(%rip), %r11",
@@ -196,7 +196,7 @@ def wrappers(functions):
     yield "#define INLINED inline __attribute__((always_inline))\n"
     yield "struct shim_pmpi shim_pmpi;\n"
     for f in functions:
-        # What is done where the library does not call us while it waits: out of the way, so
+        # What is done where the library does not call the shim while it polls: out of the way, so
         # that the wrapper saves no registers for it.
         polled = getattr(bodies, f"polled_{f.kind}", None)
         if polled:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * hook.c - how the MPI library calls us from its progress engine, each time that it polls.
+ * hook.c - the MPI library calls the shim from its progress engine, each time that it polls.
  *
- * Open MPI lets anybody register a function for that.  MPICH over UCX calls one function of
- * another library at each poll, and since we are preloaded it finds ours.  Where neither is
- * the case, or the library's version does it otherwise, there is no hook, and the wait engine
- * polls itself: whether we are really called is found out, not assumed.
+ * With Open MPI a function can be registered for that.  MPICH over UCX calls ucp_worker_progress of
+ * libucp at each poll, and finds the dispatcher's function of that name, since the dispatcher is
+ * preloaded.  Elsewhere, and in versions that poll in another way, there is no hook, and the wait
+ * engine polls itself.  Set-up finds out whether the hook is really called.
  */
 #define _GNU_SOURCE
 #include "hook.h"
@@ -16,10 +16,10 @@
 #include <stddef.h>
 
 static hook_polled *_Atomic on_poll;
-/* So many polls are told of at once.  relaxed: any number that it has had will do. */
+/* Polls from one call of the hook to the next.  relaxed: any value that it has had will do. */
 static _Atomic unsigned every = 1;
 enum { OPAL_LOW_PRIORITY = 8 }; /* what Open MPI does by itself */
-/* Open MPI's own switch, NULL: there is none.  relaxed: whoever looks for it finds the same */
+/* Open MPI's own switch; NULL: there is none.  relaxed: all threads find the same */
 static const bool *_Atomic opal_yields;
 
 static inline unsigned call_hook(unsigned polls, unsigned how)
@@ -30,7 +30,8 @@ static inline unsigned call_hook(unsigned polls, unsigned how)
     return next ? next : atomic_load_explicit(&every, memory_order_relaxed);
 }
 
-/* Of a library that may have been loaded privately, where its name does not show. */
+/* The function `name` of a library that may have been loaded privately, so that dlsym by default
+ * does not find it. */
 static void *find_symbol(const char *const *libraries, const char *name)
 {
     void *found = NULL;
@@ -80,8 +81,8 @@ static int opal_polled(void)
     return 0;
 }
 
-/* Once: MPI begins, so the library is there if it is used at all.  (To look for one that is not there takes the
- * dynamic linker some tenths of a millisecond.) */
+/* Only once, since the dynamic linker takes some tenths of a millisecond to find no library.  MPI
+ * has begun, so the library is loaded if it is used at all. */
 static void enter_opal(void)
 {
     static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80", NULL};

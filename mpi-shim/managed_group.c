@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * managed_group.c - managed groups: ranks that have agreed to be managed together, and a communicator
- * of the shim for its messages between them.
+ * managed_group.c - managed groups: ranks that have agreed to be managed together, and a
+ * communicator of the shim for its messages between them.
  *
- * MPI_Init makes one managed group, of MPI_COMM_WORLD.  A session begins without a communicator: its
- * ranks know each other only when they make one from a group.  Then these ranks become a managed
- * group, unless one managed group has all of them already.  A communicator is managed if a managed
- * group has all of its ranks.  All ranks of a managed group make it together, so each rank finds
- * this out locally, with the same result.
+ * MPI_Init makes one managed group, of MPI_COMM_WORLD.  A session begins without a communicator:
+ * its ranks know each other only when they make one from a group.  Then these ranks become a
+ * managed group, unless one managed group has all of them already.  A communicator is managed if a
+ * managed group has all of its ranks.  All ranks of a managed group make it together, so each rank
+ * finds this out locally, with the same result.
  *
  * If several managed groups have all ranks of a communicator, its ranks use the oldest one.  The
  * ranks of a new managed group agree on its age, which exceeds all ages that one of them knows.

@@ -15,16 +15,16 @@
  *   3 or more, not the default   no                  no               HIDDEN
  *
  * SHOWN is for libraries that the process has from its start.  BOUND is for those that are loaded
- * later, most often privately: what is linked with such a library must find our entries,
- * and dlsym elsewhere finds what it finds without us.
+ * later, most often privately: what is linked with such a library must find the entries,
+ * and dlsym elsewhere finds what it finds without the shim.
  *
  * When:
  * - At start, in the resolver of an indirect function, that is, while the dynamic linker relocates
  *   the dispatcher.  The executable comes after that, the libraries came before; what these have
- *   from us and should not have is taken back (mend_object).
+ *   from the dispatcher and should not have is taken back (mend_object).
  * - Later, when an object is loaded.  Each object asks for __gmon_start__ (crti.o of glibc), which no
  *   library has.  The dispatcher has it as an indirect function whose address is NULL, as
- *   it is without us.  The dynamic linker relocates a library before what is linked with it.
+ *   it is without the shim.  The dynamic linker relocates a library before what is linked with it.
  *
  * At start nothing else runs yet: no function is called here that the program, which is not relocated,
  * may have in place of the C library's, as programs with sanitizers have dl_iterate_phdr and strcmp.
@@ -198,7 +198,7 @@ static uint32_t last_symbol(void)
 struct scan {
     bool first;    /* at start */
     bool writable; /* the table of versions is */
-    uint32_t end;  /* behind the last symbol of ours */
+    uint32_t end;  /* behind the dispatcher's last symbol */
 };
 
 /* The table of versions; its page is written to in few processes, so not before. */
@@ -286,7 +286,7 @@ static void scan_objects(struct scan *scan)
 #define IS_ADDRESS(type) ((void)(type), 0)
 #endif
 
-/* The next definition after ours, at start, when the list is in search order; 0: none. */
+/* The next definition after the dispatcher's; 0: none.  At start the list is in search order. */
 static uintptr_t next_definition(const struct name *name)
 {
     bool after_us = false;
@@ -300,9 +300,9 @@ static uintptr_t next_definition(const struct name *name)
     return 0;
 }
 
-/* A reference that has one of our addresses: to the next definition of a name that is hidden now, or
- * to none.  One that is not weak and has none is left: our entry says what is missing.  The page,
- * which may have been made read-only, stays writable. */
+/* Redirects a reference to the dispatcher, whose name is hidden now, to the next definition, or to
+ * NULL.  One that is not weak and has no other definition is left: the entry says what is missing.
+ * The page, which may have been made read-only, stays writable. */
 static void mend_reference(const struct object *o, const ElfW(Rela) *r)
 {
     const ElfW(Sym) *symbol = &o->symbols[ELF64_R_SYM(r->r_info)];

@@ -10,16 +10,16 @@
  * The wait engine waits for these messages, so a rank lends its core until the last one has
  * arrived.
  *
- * What a message is about is in its tag.  Two things may share a tag: messages between two ranks
- * keep their order, so only threads that are in both at once could mix them up.
+ * The tag of a message says what it is for.  Two barriers may have the same tag: messages between
+ * two ranks keep their order, so only threads that are in both barriers at once could confuse them.
  */
 #include "shim.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* What the message says; the rest of the tag says for whom.  MPI has tags up to 32767 at least,
- * and the last ones are SHIM_TAG_UNUSED and SHIM_TAG_REPORT. */
+/* The purpose of a message.  The rest of the tag is a number that its ranks share.  MPI guarantees
+ * tags up to 32767; the last two are SHIM_TAG_UNUSED and SHIM_TAG_REPORT. */
 enum topic { TOPIC_ARRIVAL, TOPIC_POSTED, TOPIC_GROUP, TOPIC_LEADERS, TOPICS };
 enum { NUMBERS = SHIM_TAG_REPORT / TOPICS };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * partitioned.c - partitioned communication, and which requests are partitioned: MPICH's
- * MPI_Testall (4.0) takes them for failed ones, so MPI_Waitall is not waited for with it.
+ * partitioned.c - partitioned communication, and a list of partitioned requests.  MPI_Testall of
+ * MPICH 4.0 takes them for failed ones, so MPI_Waitall with such requests does not become
+ * MPI_Testall.
  */
 #include "shim.h"
 
@@ -25,7 +26,7 @@ static void add_live(MPI_Request request, int member)
     pthread_mutex_lock(&live_lock);
     *l = (struct live){request, live};
     live = l;
-    /* relaxed: whoever has the request has it from us, in order */
+    /* relaxed: a thread that has the request got it after this store */
     atomic_fetch_add_explicit(&lives, 1, memory_order_relaxed);
     pthread_mutex_unlock(&live_lock);
 }

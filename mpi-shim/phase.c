@@ -2,20 +2,20 @@
 /*
  * phase.c - finds a program's iterations in the sequence of its synchronising calls.
  *
- * In two steps.  Searching: a period p is tried as long as every call is at the site of the
- * call p before it; it is taken from how long ago a site that breaks the last guess was
- * passed.  Two whole repetitions decide, of six calls at least.  (That periods are the sign
- * of iterations is the idea of Freitag, Corbalan and Labarta's dynamic periodicity detector.)
+ * In two steps.  Searching: a period p is tried as long as every call is at the site of the call p
+ * before it; it is taken from how long ago a site that breaks the last guess was passed.  Two whole
+ * repetitions decide, of six calls at least.  (That periods are the sign of iterations is the idea
+ * of Freitag, Corbalan and Labarta's dynamic periodicity detector.)
  *
- * Then one site of the period becomes the marker, the one that is passed least often in it,
- * and iterations are what lies between two passes of the marker, whatever else is called
- * there.  So a longer step now and then, an output, a solver that takes more or fewer inner
- * steps do not end the recognition: they are iterations of another class, told apart by the
- * set of the sites that they go through.
+ * Then one site of the period becomes the marker, the one that is passed least often in it, and
+ * iterations are what lies between two passes of the marker, whatever else is called there.  So a
+ * longer step now and then, an output, a solver that takes more or fewer inner steps do not end the
+ * recognition: they are iterations of another class, told apart by the set of the sites that they
+ * go through.
  *
- * The innermost loop is found first.  Who measures iterations asks for longer ones when they
- * are too short: the marker is then a site of those that were seen to come and go, which is
- * one of an outer loop.  A pass of the marker costs a look-up and a compare.
+ * The innermost loop is found first.  If its iterations are too short to measure, workload.c asks
+ * for longer ones.  Then a site becomes the marker that only some iterations passed: it belongs to
+ * an outer loop.  A pass of the marker costs a look-up and a compare.
  */
 #include "phase.h"
 

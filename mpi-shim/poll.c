@@ -2,56 +2,58 @@
 /*
  * poll.c - a run of failed tests with next to nothing between them is a wait.
  *
- * Such a program has nothing better to do than to test again, but it may look at
- * something else between its tests, so it is kept inside one for a bounded time only.
+ * A run is a sequence of failed tests of one thread.  Such a program only tests again, but it may
+ * check something else between its tests.  So a thread stays inside a test for a bounded time only.
  *
- * While somebody wants the core: a short time, which doubles as long as the runs end with a
- * test that succeeds, up to STAY_MOST_US, since getting the core back costs its borrower a
- * turn; a run that ends otherwise, with something else to do, starts it over.  While nobody
- * does: only when the run has lasted for PATIENT_US, and at most 1/STAY_PART of the time that
- * it has, so that the program looks at other things that much later and no more.
+ * While another process wants the core, a stay is short at first.  It doubles, up to STAY_MOST_US,
+ * as long as runs end with a test that succeeds: getting the core back costs its borrower a turn.
+ * After a run that ends otherwise it is short again.  While no process wants the core, there is a
+ * stay only when the run has lasted for PATIENT_US, of at most 1/STAY_PART of that time.  The
+ * program's other checks are delayed by no more than that.
  *
- * A ring ends the stay: it may be for another request than the one that is tested.  A program
- * that computes between its tests shows it by the time between them, and is not touched.  One that
- * sleeps there waits all the same: its thread's processor time tells.  That is a system call, so it
- * is asked for only where gaps are as long as sleeps, and for a while not at all where they turned
- * out to be computing.
+ * A ring ends the stay, since it may be for another request than the one that is tested.  A program
+ * that computes between its tests is recognised by the time between them, and is not delayed.  A
+ * program that sleeps there waits as well: that shows in the thread's CPU time.  Reading it is a
+ * system call, so it is read only where gaps are as long as sleeps, and for some time not at all
+ * where they turned out to be computing.
  *
- * The program may test under a lock of its own that another of its threads needs, to send what is
- * waited for.  So a thread sleeps in a test only when no other thread of the process could run:
- * none has used the processor for a while (others.c), and none lacks a core.  Where threads or
- * implicit tasks of the OpenMP runtime lack one, they go first, for a limited time.
+ * The program may test under a lock of its own, which another of its threads needs to send what is
+ * waited for.  So a thread sleeps in a test only if no other thread of the process could run: none
+ * has used a processor for a while (others.c), and none lacks a core.  Where threads or implicit
+ * tasks of the OpenMP runtime lack a core, they have this one first, for a limited time.
  */
 #include "shim.h"
 
-/* Microseconds.  GAP: more than this between two tests is computing, and more than 1/GAP_PART of
- * the run so far, since a core may be taken from us for a moment by others.  RUN: tests have
- * failed for this long.  YIELD: with more processes than cores the others
- * are let run by yields for so long, about what a sleep and a wake-up on another core cost, before the caller sleeps. */
+/* Microseconds.  GAP: a gap between two tests that is longer than this, and than 1/GAP_PART of the
+ * run so far, is computing; shorter ones may be a time slice of another thread.  RUN: no stay
+ * before tests have failed for this long.  YIELD: with more processes than cores the caller yields
+ * for this long before it sleeps, which is about the cost of a sleep and a wake-up on another
+ * core. */
 enum { GAP_US = 5, RUN_US = 30, YIELD_US = 50, PATIENT_US = 5000 };
 enum { STAY_FIRST_US = 250, STAY_MOST_US = 10000, STAY_UNWANTED_US = 20000, STAY_PART = 16 };
 enum { GAP_PART = 64 };
 enum { RUN_TESTS = 16, RUN_NAPS = 2 };
-/* Who has not tested for so long, and GAP_PART of the run, does not wait.  Longer than from a test to
- * the end of the lock that it is under. */
+/* A thread that has not tested for this long, and 1/GAP_PART of the run, does not wait.  Longer
+ * than from a test to the release of the lock that it is under. */
 enum { POLLS_US = 100 };
-/* A sleep is not shorter than NAP_US, and takes less than 1/NAP_PART of its time on a core, and no
- * more than NAP_CPU_US: who computes may have been waiting for its core for most of the gap. */
+/* A gap is a sleep of the program (a nap) if it is longer than NAP_US and took less CPU time than
+ * 1/NAP_PART of it, and than NAP_CPU_US.  The latter, since a thread that computes may have waited
+ * for its core for most of the gap. */
 enum { NAP_US = 40, NAP_PART = 4, NAP_CPU_US = 50 };
-/* Other threads have been quiet for so long before the caller sleeps: it has tested meanwhile, and
- * released its lock many times.  FIRST at first; so many times as much when one has run in the
- * caller's sleep, which may have begun with no processor for that thread; a quarter less else.  The
- * caller's CPU time counts, since all of them may wait for a processor.  No sleep is longer than
- * others have been quiet, or than STAY_FIRST_US.  CHECK: at least so long from one check to the
- * next. */
+/* Before the caller sleeps, the other threads have been quiet for this long, in which it has tested
+ * and released its lock many times.  Measured in the caller's CPU time, since all of them may wait
+ * for a processor.  FIRST: at first.  GROWS: times as long, up to MOST, after a sleep in which
+ * another thread has run: it may have had no processor when the sleep began.  After other sleeps a
+ * quarter less.  No sleep is longer than the others have been quiet, or than STAY_FIRST_US.  CHECK:
+ * the least time from one check to the next. */
 enum { QUIET_FIRST_US = 60, QUIET_MOST_US = 20000, QUIET_GROWS = 4, CHECK_US = 20 };
-/* A thread that lets others of its process have its core first waits so long for a core: FIRST at
- * first, and twice as long each time, up to MOST, when one came back in that time.  After a time
- * that has passed in vain it tests for as long before it does so again. */
+/* A thread that lets other threads of its process have its core waits this long for a core: FIRST
+ * at first.  If one came back in that time, the next wait is twice as long, up to MOST.  If not,
+ * the thread tests for as long before it gives way again. */
 enum { WAY_FIRST_US = 250, WAY_MOST_US = 10000 };
-/* Gaps that are looked at until one is a sleep, and gaps that are not looked at after that.  CLOCK: the
- * thread's processor time is asked for after a test at most so often, since the test may be under a lock
- * that others spin for: the longer it takes, the fewer chances they have.  Less than NAP_CPU_US. */
+/* CHECKS: gaps for which CPU time is read, until one is a nap.  REST: gaps after that for which it
+ * is not read.  CLOCK: the least time between two readings after tests: the test may be under a
+ * lock for which other threads spin, and a reading makes it longer.  Less than NAP_CPU_US. */
 enum { NAP_CHECKS = 4, NAP_REST = 64, CLOCK_US = 20 };
 
 static __thread struct {
@@ -60,11 +62,12 @@ static __thread struct {
     uint64_t cpu_ns;      /* the thread's processor time at cpu_at; 0: not asked for */
     uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
     unsigned tests, naps;
-    unsigned site; /* of the first one (site_stats.h) */
-    bool slept, checked; /* has it; at the other threads */
+    unsigned site; /* of the first test (site_stats.h) */
+    bool slept;    /* in this run */
+    bool checked;  /* have the other threads been, in this run */
 } run __attribute__((tls_model("initial-exec")));
 
-/* Long gaps to look at, and to let pass before that; of all runs of the thread. */
+/* Of all runs of the thread: long gaps to check, and to let pass before that. */
 static __thread struct {
     unsigned checks, rest;
 } naps __attribute__((tls_model("initial-exec")));
@@ -78,8 +81,8 @@ static __thread struct {
     bool slept;         /* since the last check */
 } others __attribute__((tls_model("initial-exec")));
 
-/* How long the others must have been quiet, of a caller's CPU time (ns); 0: QUIET_FIRST_US.  What one
- * thread learns holds for all.  Written and read by threads that test.  relaxed: one word. */
+/* How long the others must have been quiet, in the caller's CPU time (ns); 0: QUIET_FIRST_US.  One
+ * value for all threads that test.  relaxed: it orders no other data. */
 static _Atomic uint64_t quiet_needed;
 
 /* A test has failed, or a stay has ended. */
@@ -124,7 +127,7 @@ static uint64_t quiet_need_ns(void)
     return need < QUIET_FIRST_US * 1000 ? QUIET_FIRST_US * 1000 : need;
 }
 
-/* Has another thread run in the caller's sleep? */
+/* ran: another thread has run in the caller's sleep. */
 static void learn_quiet(bool ran)
 {
     uint64_t need = quiet_need_ns();
@@ -133,8 +136,8 @@ static void learn_quiet(bool ran)
     atomic_store_explicit(&quiet_needed, need, memory_order_relaxed);
 }
 
-/* A run has ended in which the others had not been quiet for long enough.  If they could have run, and have not, a sleep
- * would have been as good. */
+/* A run has ended in which the others had not been quiet for long enough.  If they could have run,
+ * and have not, a sleep would have been as good. */
 static void learn_awake(void)
 {
     if (quiet_need_ns() == QUIET_FIRST_US * 1000)
@@ -144,8 +147,8 @@ static void learn_awake(void)
         learn_quiet(false);
 }
 
-/* How long the others have been quiet (ns).  If the caller has slept since the last check, that
- * tells whether one of them has run in the sleep. */
+/* How long the others have been quiet (ns).  If the caller has slept since the last check, learns
+ * whether one of them has run in the sleep. */
 static uint64_t check_others(void)
 {
     uint64_t ran = others.sample.ran_ns;
@@ -161,7 +164,7 @@ static void end_run(uint64_t end, bool hit)
 {
     inv_polls_until = 0;
     if (others.slept && hit)
-        check_others(); /* not at the next run: the process may compute with all its threads before that */
+        check_others(); /* now: before the next run all threads of the process may compute */
     else if (run.checked && hit && !run.slept)
         learn_awake();
     others.slept = run.checked = false;
@@ -183,8 +186,8 @@ static bool is_core_wanted(void)
            inv_evicted_waits();
 }
 
-/* Before the test: the time that it takes itself, which may be long on a core that others
- * want, is not the program's. */
+/* Called before the test, so that the gap does not contain the test, which may take long on a core
+ * that other threads want. */
 void shim_poll_begin(void)
 {
     if (run.tests == 0)
@@ -206,7 +209,7 @@ bool shim_poll_failed(void)
            (lasts > PATIENT_US * shim_us || is_core_wanted() || inv_way_wanted());
 }
 
-/* So long may the caller sleep in a test (ns); 0: another thread of the process could run. */
+/* How long the caller may sleep in a test; 0: another thread of the process could run. */
 static uint64_t longest_stay_ns(void)
 {
     uint64_t quiet = check_others();
@@ -219,7 +222,7 @@ static uint64_t longest_stay_ns(void)
     return 0;
 }
 
-/* Threads or implicit tasks of the OpenMP runtime lack a core: they have the caller's first. */
+/* Threads or implicit tasks of the OpenMP runtime lack a core: let them have the caller's. */
 static bool give_way(struct shim_wait *w)
 {
     if (run.last < others.next_way)
@@ -236,8 +239,8 @@ static bool give_way(struct shim_wait *w)
     return done;
 }
 
-/* Others may be runnable on this core.  Two rounds: what the first one posted may be what
- * the second one completes. */
+/* Lets other ranks run that are runnable on this core.  Two rounds: what a rank posts in the first
+ * may complete this wait in the second. */
 static bool yield_first(struct shim_wait *w)
 {
     for (int i = 0; i < 2; i++) {
@@ -257,8 +260,8 @@ bool shim_poll_wait(struct shim_wait *w)
     uint64_t longest = longest_stay_ns();
     if (!longest)
         return false;
-    /* Who wants a core has threads that cannot run before we lend: a yield comes back when others
-     * have computed here. */
+    /* No yield if another process wants a core: its threads cannot run before a lend, and a yield
+     * comes back only when other threads have computed here. */
     if (inv_process.anonymous && !inv_others_want(inv_process.table, inv_process.slot)) {
         bool done = yield_first(w);
         note_end();
@@ -280,7 +283,8 @@ bool shim_poll_wait(struct shim_wait *w)
     return done;
 }
 
-/* If the call before did not wait, and an iteration ended there, it did so before this run. */
+/* If the call before this run did not wait and ended an iteration, the iteration ended before the
+ * run. */
 void shim_poll_hit(const void *call_site)
 {
     if (run.tests)

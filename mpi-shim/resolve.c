@@ -36,7 +36,7 @@ static void *guard[SHIM_CALLS]; /* the variant's; NULL: not wrapped */
 static bool profiled[SHIM_CALLS]; /* the next MPI_X is another's than the MPI library's */
 
 static struct {
-    void *handle;       /* dlopen's; it stays open: we keep addresses in it */
+    void *handle;       /* dlopen's; it stays open: addresses in it are kept */
     void *scope;        /* where MPI_X is looked up for what the program would get */
     uintptr_t from, to; /* the library's addresses */
 } mpi;
@@ -148,7 +148,7 @@ static int is_mpi_library(struct dl_phdr_info *info, size_t size, void *arg)
     return found;
 }
 
-/* RTLD_NEXT means "after the object that calls dlsym": ours. */
+/* RTLD_NEXT means "after the object that calls dlsym", so it is called here. */
 static void *find_function(void *scope, const char *name)
 {
     return scope == RTLD_NEXT ? dlsym(RTLD_NEXT, name) : dlsym(scope, name);
@@ -196,7 +196,7 @@ static bool has_open_mpis_name(void)
     return library == mpi.handle;
 }
 
-/* Which binary interface the library speaks; NULL: none that we know. */
+/* Which binary interface the library speaks; NULL: an unknown one. */
 static const char *interface_name(void)
 {
     int (*get_version)(char *, int *) = dlsym(mpi.handle, "PMPI_Get_library_version");
@@ -232,7 +232,7 @@ static void say_unmanaged(const char *why)
         complain("%s; the waits of MPI are not managed", why);
 }
 
-/* The variant lies beside us. */
+/* The variant lies in the dispatcher's directory. */
 static struct shim_variant *load_variant(void)
 {
     const char *interface = interface_name();
@@ -285,7 +285,7 @@ static void fill_entries(void)
 {
     find_own();
     wrap_all(false);
-    if (!inv_asked()) /* who is asked and does not want has to tell the other ranks */
+    if (!inv_asked()) /* a rank that refuses management still has to tell the other ranks */
         return;
     const struct shim_variant *variant = load_variant();
     if (!variant || !attach_variant(variant))
@@ -317,7 +317,7 @@ void *shim_resolve(enum shim_level level, enum shim_call call, const void *calle
     INV_UNCANCELLED;
     pthread_mutex_lock(&resolve_lock);
     if (!resolved && !resolving) {
-        resolving = true; /* the library may call MPI functions while we ask it what it is */
+        resolving = true; /* the library may call MPI functions while it is asked for its version */
         if (find_library(caller)) {
             fill_entries();
             resolved = true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * ring.c - waking the members that sleep in a wait that we may have ended.
+ * ring.c - rings: waking the members that sleep in a wait that this rank may have ended.
  *
- * A ring costs the woken process a turn on its core, so it goes only to those who said
- * that they sleep, only from calls that post or complete something, and only once per
- * sleep: the flag is claimed.  A sleeper sets its flag, looks once more, and sleeps a
- * short slice first; a ring that its flag came too late for is therefore made up for by
- * that slice's end, and the posting side needs no fence.
+ * A ring costs the woken process a turn on its core.  So only members whose sleep flag is set are
+ * rung, only by calls that post or complete something, and only once per sleep: the ringer clears
+ * the flag.  A sleeper sets its flag, checks once more, and sleeps a short slice first.  A ring
+ * that came too early to see the flag is made up for by the end of that slice, so the poster needs
+ * no fence.
  */
 #include "shim.h"
 
@@ -14,8 +14,8 @@
 
 enum { NOTES = 4096 }; /* power of two */
 
-/* A tag of the request's handle, which may be an integer or a pointer, above the member + 3.
- * relaxed: a hint, and one word. */
+/* Bits of the request's handle, which may be an integer or a pointer, above the member + 3.
+ * relaxed: a hint that orders no other data. */
 static _Atomic uint64_t notes[NOTES];
 
 static uint64_t mix_handle(MPI_Request request)
@@ -23,7 +23,7 @@ static uint64_t mix_handle(MPI_Request request)
     return (uint64_t)(uintptr_t)request * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* The index is of the bits that the tag has not. */
+/* The index is made of the bits that the tag lacks. */
 static _Atomic uint64_t *note_of(uint64_t mix) { return &notes[mix >> 52]; }
 static uint64_t tag_of(uint64_t mix) { return mix << 16; }
 
@@ -58,9 +58,9 @@ void shim_ring_all_members(void)
             shim_ring_line(shim_world.member[i].sleep_flag, shim_world.member[i].slot);
 }
 
-/* Ranks that are bound to the caller's core and have been rung go first: other ranks may wait for
- * what they pass on, and until they say that they compute again, cores seem to be free, which the
- * caller's next region would take.  Ranks that are not bound wake where the kernel puts them. */
+/* Yields to rung ranks that are bound to the caller's core.  Other ranks may wait for what they
+ * pass on.  Until they compute again, cores seem to be free, which the caller's next region would
+ * take.  Ranks that are not bound wake up where the kernel puts them. */
 static void let_rung_ranks_go_first(void)
 {
     if (inv_process.anonymous && inv_thread_pinned())

@@ -18,7 +18,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* under the lock */
 static int sessions;
-static _Atomic bool world; /* read without */
+static _Atomic bool world; /* read without the lock */
 static bool own_open;
 static MPI_Session own;
 
@@ -40,8 +40,9 @@ int shim_world_closes(void)
     return open;
 }
 
-/* What the library has granted.  MPICH has the level of what came first, whatever 4.0 says: where
- * MPI_Init came before with a lower one, threads that call at once make it fail. */
+/* The thread level that the library has granted.  MPICH has the level of its first initialisation,
+ * although 4.0 reports another one: after MPI_Init with a lower level, threads that call at once
+ * make it fail. */
 static bool threads_may_call(MPI_Session session)
 {
     MPI_Info info;
@@ -56,7 +57,7 @@ static bool threads_may_call(MPI_Session session)
     return strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
 }
 
-/* All ranks there are, as a group of our session; under the lock. */
+/* The group of all ranks, in the shim's session; under the lock. */
 static bool open_own(MPI_Info info, MPI_Group *all)
 {
     if (!own_open && shim_pmpi.Session_init(info, MPI_ERRORS_RETURN, &own) != MPI_SUCCESS)
@@ -121,7 +122,7 @@ int shim_Session_finalize(MPI_Session *session)
 
 /* --- communicators from groups */
 
-/* A communicator of our session with these ranks. */
+/* A communicator of these ranks, in the shim's session. */
 static int make_own(const struct shim_agreement *a, MPI_Comm *comm)
 {
     MPI_Group group;
@@ -143,7 +144,7 @@ void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on)
     MPI_Comm old = all->own;
     MPI_Group group;
     if (all->number != 0)
-        return; /* of our session already */
+        return; /* the communicator is of the shim's session already */
     all->own = MPI_COMM_NULL;
     pthread_mutex_lock(&lock);
     bool open = open_own(MPI_INFO_NULL, &group);
@@ -167,7 +168,7 @@ static void barrier_of_group(MPI_Group group, int tag, const void *call_site)
         shim_arrival_barrier_group(group, tag, call_site);
 }
 
-/* Before anything is known of the others, which may take their time. */
+/* The core is lent while the other ranks of the first communicator are unknown and may be late. */
 static bool lend_core(void)
 {
     if (shim_managed_group_any() || !shim_joined() || !inv_managed())
@@ -176,7 +177,7 @@ static bool lend_core(void)
     return true;
 }
 
-/* The new communicator's, as by MPI_Comm_set_errhandler (handler.c). */
+/* The new communicator has an error handler, as by MPI_Comm_set_errhandler (handler.c). */
 static void note_handler_set(void)
 {
     atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);

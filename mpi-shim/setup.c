@@ -8,8 +8,8 @@
  * force in all ranks or in none, since they use collectives that have to match.
  * (papers/invasive-compute-balancing.txt, section 5.)
  *
- * The ranks of a communicator that was made from a session do the same (session.c), and are a managed
- * group then (managed_group.c).
+ * The ranks of a communicator that was made from a session do the same (session.c), and are a
+ * managed group then (managed_group.c).
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -40,8 +40,8 @@ static int local_size(void)
     return -1;
 }
 
-/* The table's memory object, as the kernel names it: device and inode of our mapping, and
- * the machine.  The same socket name may mean two tables in two containers. */
+/* Identifies the core table by the kernel's names: the device and inode of its mapping, and the
+ * machine.  A socket name does not identify it, since two containers may use the same one. */
 static uint64_t domain_identity(void)
 {
     char line[512];
@@ -66,12 +66,12 @@ static uint64_t domain_identity(void)
 static bool joined;           /* and shim_world is known */
 static _Atomic bool in_force; /* wrappers are */
 static bool threads_may_call;
-/* Threads may make the first communicators of two sessions at once.  Held for what is this
- * process's own affair only: the others may come to the two in another order. */
+/* Threads may make the first communicators of two sessions at once.  Held only for local work,
+ * never across messages: other ranks may make the two in another order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The lines with the sleep flags of the ranks of this node.  The first rank that has none yet
- * reserves them; the last one to end frees them. */
+/* The lines for the sleep flags of this node's ranks.  Of the ranks that have no line yet, the
+ * first reserves lines for all; the last of them to end frees these. */
 static struct {
     int first, lines, mine; /* mine: -1 none */
 } sleep_flags = {.mine = -1};
@@ -95,7 +95,7 @@ void shim_join(MPI_Group world)
     shim_world.me = 0;
     shim_world.member_of = malloc((size_t)shim_world.size * sizeof *shim_world.member_of);
     if (!shim_world.member_of)
-        abort(); /* the others wait for us */
+        abort(); /* the other ranks wait for this one */
     for (int r = 0; r < shim_world.size; r++)
         shim_world.member_of[r] = SHIM_MEMBER_NONE;
     joined = true;
@@ -113,7 +113,7 @@ static struct shim_agreement agreement_of(MPI_Comm comm, int number)
     MPI_Group group;
     a.world_rank = malloc((size_t)a.size * 2 * sizeof *a.world_rank);
     if (!a.world_rank)
-        abort(); /* the others wait for us */
+        abort(); /* the other ranks wait for this one */
     for (int r = 0; r < a.size; r++)
         a.world_rank[a.size + r] = r;
     shim_pmpi.Comm_group(comm, &group);
@@ -128,7 +128,7 @@ static bool is_newcomer(const struct shim_location *rank, uint64_t domain)
     return rank->domain == domain && rank->flag_line < 0;
 }
 
-/* Of all the first whose line is yet to be reserved; -1: there are no such. */
+/* The first rank of the domain that has no line yet; -1: none. */
 static int leader_of(const struct shim_agreement *a, const struct shim_location *all,
                      uint64_t domain)
 {
@@ -138,7 +138,7 @@ static int leader_of(const struct shim_agreement *a, const struct shim_location 
     return r < a->size ? r : -1;
 }
 
-/* The last one to come frees the lines; nobody rings any more after that. */
+/* The last rank to leave frees the lines; no rank rings after that. */
 static void leave_lines(int first, int lines)
 {
     struct inv_arrival_line *line = inv_arrival_line_at(inv_process.table, (unsigned)first);
@@ -147,7 +147,7 @@ static void leave_lines(int first, int lines)
         inv_arrival_board_free(inv_process.table, first, (unsigned)lines);
 }
 
-/* One of these lines is mine, unless another thread has got one meanwhile. */
+/* Takes line `mine`, unless another thread of this process has taken a line meanwhile. */
 static void take_line(int first, int lines, int mine)
 {
     pthread_mutex_lock(&lock);
@@ -162,7 +162,7 @@ static void take_line(int first, int lines, int mine)
         leave_lines(first, lines);
 }
 
-/* Lines for those of my domain who have none, in order of rank. */
+/* Assigns lines to the ranks of this domain that have none, in order of rank. */
 static void give_lines(const struct shim_agreement *a, struct shim_location *all,
                        uint64_t domain, int first)
 {
@@ -177,7 +177,7 @@ static void give_lines(const struct shim_agreement *a, struct shim_location *all
         take_line(first, lines, mine);
 }
 
-/* Number the ranks of my domain in rank order. */
+/* Numbers the ranks of this domain in rank order: the members. */
 static void number_members(const struct shim_agreement *a, const struct shim_location *all,
                            uint64_t domain)
 {
@@ -198,15 +198,14 @@ static void number_members(const struct shim_agreement *a, const struct shim_loc
     pthread_mutex_unlock(&lock);
 }
 
-/* Finds the ranks that share my domain, and the lines with their sleep flags.  Every rank calls
- * shim_agreement_allgather equally often, whatever happens: twice, and once more where some ranks
- * have threads that call at once.  There the line that was given to a rank may not be the
- * line that it has taken. */
+/* Finds the members and the lines of their sleep flags.  Every rank calls shim_agreement_allgather
+ * equally often, whatever happens: twice, and once more where some ranks have threads that call at
+ * once.  There the line that was assigned to a rank may not be the line that it has taken. */
 static bool exchange_members(const struct shim_agreement *a)
 {
     struct shim_location *all = calloc((size_t)a->size, sizeof *all);
     if (!all)
-        abort(); /* the others wait for us */
+        abort(); /* the other ranks wait for this one */
     struct shim_location mine = {domain_identity(), (int32_t)inv_process.slot, sleep_flags.mine,
                                     shim_recorded(), inv_report_is_here(), threads_may_call};
     bool good = shim_agreement_allgather(a, &mine, all, sizeof mine);
@@ -266,8 +265,8 @@ static bool all_invade(const struct shim_agreement *a)
     }
 }
 
-/* The same in all ranks of this job that share our domain, and in no other process: the first
- * one's process and the line of its sleep flag. */
+/* A number that is the same in all ranks of this job in this domain, and in no other process: the
+ * first member's process and the line of its sleep flag. */
 static uint64_t job_number(void)
 {
     const struct shim_member *first = &shim_world.member[0];
@@ -284,8 +283,8 @@ static unsigned count_poll(unsigned polls, unsigned how)
     return 0;
 }
 
-/* Does the library call us while it waits?  Found out with a message to ourselves, which we
- * send when we have waited for it a while. */
+/* Does the library call the hook while it waits?  Tested with a message from this rank to itself,
+ * which is sent only after the rank has polled for it. */
 static bool hook_works(const struct shim_agreement *a)
 {
     int sent = 0, received = 0, flag = 0;
@@ -302,7 +301,8 @@ static bool hook_works(const struct shim_agreement *a)
     return polls_seen > 0;
 }
 
-/* One rank alone does not wait for others, and its messages to itself make no polls. */
+/* Can this rank use the hook?  A rank alone can: its messages to itself make no polls, and it waits
+ * for no other rank. */
 static bool may_be_hooked(const struct shim_agreement *a)
 {
     if (in_force)
@@ -311,13 +311,13 @@ static bool may_be_hooked(const struct shim_agreement *a)
     if (threads_may_call)
         return false;
     bool works = hook_works(a) || a->size == 1;
-    /* With a core for each, less often: it costs each poll some nanoseconds. */
+    /* With a core for each rank, only every eighth poll: the hook costs some nanoseconds. */
     shim_hook_set(shim_polled, inv_process.anonymous ? 1 : 8);
     return works && !shim_tasks_wanted;
 }
 
-/* Who has begun already stays as he is: where some are hooked and some are not, nobody is managed.
- * False: so it is, or the table is full. */
+/* A rank that is managed already keeps its way: with the hook or without.  False: some are managed
+ * with it and some without, or the table is full.  Then no rank becomes managed. */
 static bool agree_on_ways(const struct shim_agreement *a, bool good, bool *hooked, int *age)
 {
     int ways[4] = {good, may_be_hooked(a), !in_force || !shim_hooked,
@@ -348,14 +348,14 @@ static void begin_management(const struct shim_agreement *a)
     pthread_mutex_unlock(&lock);
 }
 
-/* Those of a communicator that is not managed go on without; who has begun goes on. */
+/* The process goes on unmanaged, unless management has begun with another communicator. */
 static void refuse_management(const char *why)
 {
     if (!in_force)
         inv_leave(why && *why ? why : NULL);
 }
 
-/* Not of a job that was spawned, for instance. */
+/* Are all its ranks in MPI_COMM_WORLD?  Those of a spawned job are not. */
 static bool is_of_world(const struct shim_agreement *a)
 {
     int r = 0;
@@ -386,7 +386,7 @@ static void set_up_ranks(const struct shim_agreement *a, shim_make_own *make_own
         shim_watch_set_up(hooked);
     MPI_Comm own;
     if (make_own(a, &own) != MPI_SUCCESS)
-        abort(); /* the others go on with theirs */
+        abort(); /* the other ranks have the communicator and use it */
     shim_pmpi.Comm_set_errhandler(own, MPI_ERRORS_RETURN);
     shim_managed_group_add(a, own, age);
     shim_comms_recheck();
@@ -395,9 +395,9 @@ static void set_up_ranks(const struct shim_agreement *a, shim_make_own *make_own
 
 void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
 {
-    INV_UNCANCELLED; /* the others wait for us */
+    INV_UNCANCELLED; /* the other ranks wait for this one */
     struct shim_agreement a = agreement_of(comm, number);
-    /* A rank alone has nobody to wait for.  In a session MPICH 4.0 crashes when one polls. */
+    /* A session's rank alone waits for no other rank, and MPICH 4.0 crashes when it polls. */
     if (a.size > 1 || number == 0)
         set_up_ranks(&a, make_own);
     free(a.world_rank);
@@ -443,7 +443,7 @@ static int duplicate_world(const struct shim_agreement *a, MPI_Comm *own)
     return shim_complete(result, &request);
 }
 
-/* Also after MPI_Init: the user may have told the library a level (MPIR_CVAR_DEFAULT_THREAD_LEVEL,
+/* Asked also after MPI_Init, whose level the user may have set (MPIR_CVAR_DEFAULT_THREAD_LEVEL,
  * OMPI_MPI_THREAD_LEVEL). */
 static bool threads_call_at_once(void)
 {

@@ -3,13 +3,13 @@
  * shim.h - the parts of the MPI shim, as its wrappers see them.
  *
  *   resolve.c   the dispatcher: finds the MPI library, and the variant for it (entry.h)
- *   variant.c   what the dispatcher sees of the rest, which is the variant
+ *   variant.c   what the dispatcher sees of the variant, which is all the other files
  *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
  *   session.c   the same for sessions, which begin without a communicator
  *   managed_group.c   which ranks have agreed to be managed together
  *   presence.c  whether all ranks run this library and are managed, before any agreement
  *   agreement.c what they agree on in set-up
- *   comm.c      who of a communicator's ranks is in our domain; its arrival board
+ *   comm.c      which ranks of a communicator are members; its arrival board
  *   wait.c      the wait engine: check, spin, lend and sleep
  *   watch.c     the same from inside the library's own blocking functions
  *   arrival.c   arrival barrier: collectives that no rank leaves before all have come
@@ -23,10 +23,10 @@
  *   phase.c     where iterations end; pure
  *   measure.c   from measurements to a graph, and what has changed for good; pure
  *   site_stats.c   call-site statistics: where the program calls MPI, and how long it waits there
- *   reduce.c    the operation for a MPI_Ireduce
- *   ring.c      whom to wake when
- *   handler.c   which error handler hears of an error in a wait
- *   library.h   what is done otherwise for one MPI library
+ *   reduce.c    the operation for an MPI_Ireduce
+ *   ring.c      waking members that sleep
+ *   handler.c   which error handler is called for an error in a wait
+ *   library.h   what differs between MPI libraries
  *
  * Wrappers are in force only in a managed process, from the moment when all ranks of
  * MPI_COMM_WORLD, or of a communicator that was made from a session, have agreed to be managed,
@@ -49,36 +49,35 @@
 #include "phase.h"
 #include "site_stats.h"
 
-/* All of it is in one library: no detour by the table of addresses that others may have. */
+/* All users are in one library, so no access goes through the global offset table. */
 #pragma GCC visibility push(hidden)
 /* On the fast path (below). */
 #define SHIM_INLINE static inline __attribute__((always_inline))
 
 /* --- inside a wrapper or not (variant.c)
  *
- * MPI libraries call PMPI functions themselves (input and output do, and some components of
- * Open MPI), and they call the program's functions: operations, attribute functions, error
- * handlers.  What such a function calls is not a call of the program's main line; it
- * passes straight through.  So every entry goes through a guard, which generate.py makes:
- * it notes its frame while the wrapper is at work, and whoever finds itself on the
- * stack below that frame is inside.  An address, not a flag, since error handlers that leave
- * by longjmp do not come back to clear it.
+ * MPI libraries call PMPI functions themselves: input and output does, and some components of Open
+ * MPI.  They also call functions of the program: operations, attribute functions, error handlers.
+ * An MPI call from inside either of them passes straight through.  So every entry goes through a
+ * guard, which generate.py makes.  It notes its frame while the wrapper is at work, and a call
+ * whose frame is below that on the stack is inside.  The guard keeps an address, not a flag, since
+ * an error handler that leaves by longjmp would not clear a flag.
  *
- * Whoever runs other work of the program inside a wait takes shim_thread.frame away for
- * that time and puts it back afterwards. */
+ * Code that runs other work of the program inside a wait (tasks.c) clears shim_thread.frame for
+ * that time and restores it afterwards. */
 
 struct shim_comm;
 struct shim_managed_group;
 struct shim_thread {
     uintptr_t frame;  /* of the guard at work; 0 none */
     const void *site; /* the program's return address */
-    /* the communicator that this thread used last; dropping any one invalidates all */
+    /* the communicator that this thread used last; valid while no communicator is dropped */
     struct shim_comm *comm;
     MPI_Comm comm_handle;
     unsigned comm_drops;
     unsigned fast_path_drops; /* the same, or 0: this communicator has no fast path (below) */
     bool measured; /* it called MPI_Init: the thread that workload.c measures */
-    bool testing; /* it is in a test, in which another thread of the program may not be delayed */
+    bool testing;  /* it is in a test, which must not delay other threads of the program */
 };
 extern __thread struct shim_thread shim_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -110,24 +109,24 @@ void shim_entries_wrap(bool wrap);
 /* From now on polled() is called whenever the library polls; NULL: no more (hook.h). */
 void shim_hook_set(hook_polled *polled, unsigned every_polls);
 
-/* --- members: the ranks of MPI_COMM_WORLD, which are those of mpi://WORLD, that are processes of
- * our domain and known to be */
+/* --- members: those ranks of MPI_COMM_WORLD (and mpi://WORLD) that are known to be processes of
+ * this domain */
 
 enum {
-    SHIM_MEMBER_NONE = -1, /* not in our domain, or MPI_PROC_NULL */
-    SHIM_MEMBER_ALL = -2,  /* could be any: MPI_ANY_SOURCE, a collective request */
+    SHIM_MEMBER_NONE = -1, /* not in this domain, or MPI_PROC_NULL */
+    SHIM_MEMBER_ALL = -2,  /* may be any: MPI_ANY_SOURCE, a collective request */
 };
 
 struct shim_member {
     unsigned slot;
-    /* The line whose `sleeping` is set while a thread of the rank sleeps in any wait.  Set by the
-     * sleeper, cleared with exchange by the thread that rings it. */
+    /* The line whose `sleeping` is set while a thread of the rank sleeps in any wait.  The sleeper
+     * sets it; the rank that rings it clears it with exchange. */
     struct inv_arrival_line *sleep_flag;
 };
 
 struct shim_world {
     int rank, size; /* in MPI_COMM_WORLD */
-    int me;         /* my member number */
+    int me;         /* member number of this rank */
     /* With sessions each new managed group may add members.  release: partner is any load, which
      * finds that many elements of member[] complete. */
     _Atomic int members;
@@ -147,13 +146,13 @@ struct shim_agreement {
     int *world_rank; /* of each; NULL in a process that is not managed */
     int number;      /* of the text that the communicator was made with; 0 in MPI_Init */
 };
-/* A communicator of the same ranks, for messages of our own; MPI's code. */
+/* Makes a communicator of the same ranks for the shim's messages; returns MPI's code. */
 typedef int shim_make_own(const struct shim_agreement *a, MPI_Comm *own);
 
-/* The process joins its domain.  `world` has all ranks, and is kept for shim_tear_down to free. */
+/* The process joins its domain.  `world` has all ranks; shim_tear_down frees it. */
 void shim_join(MPI_Group world);
 bool shim_joined(void);
-/* All ranks of the communicator find out whether they are managed. */
+/* All ranks of the communicator agree whether they are managed. */
 void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own);
 /* Ends management.  synchronised: all ranks have just passed a barrier, to end it together. */
 void shim_tear_down(bool synchronised);
@@ -163,12 +162,13 @@ bool shim_threads_may_call(void);
 
 /* --- sessions (session.c) */
 
-/* MPI_Init is through; MPI_Finalize begins. */
+/* MPI_Init has ended; MPI_Finalize begins. */
 void shim_world_opens(void);
 /* How many sessions the process has open. */
 int shim_world_closes(void);
 bool shim_world_is_open(void);
-/* MPI_COMM_WORLD ends, and sessions of this process go on; all_go_on: so do some of each rank. */
+/* MPI_COMM_WORLD ends, and sessions of this process go on.  all_go_on: each rank has such
+ * sessions. */
 void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on);
 
 /* --- managed groups (managed_group.c) */
@@ -190,8 +190,10 @@ void shim_managed_group_add(const struct shim_agreement *a, MPI_Comm own, int ag
 void shim_managed_groups_end(void);
 
 /* --- presence check (presence.c)
- * All ranks call it.  *least is the state of this rank (below), then the least state of all.  Returns
- * NULL if all ranks are managed; else why none is, or "" where another rank reports the reason. */
+ *
+ * All ranks call it.  *least is the state of this rank (below), then the least state of all.
+ * Returns NULL if all ranks are managed; else why none is, or "" where another rank reports the
+ * reason. */
 enum {
     SHIM_PRESENCE_REFUSED, /* not managed */
     SHIM_PRESENCE_MANAGED,
@@ -212,8 +214,8 @@ struct shim_location {
                                         on its node */
     int32_t threads; /* boolean: several of its threads may call MPI at once */
 };
-/* Which rank sends its report, and to which.  Called in set-up by all ranks of MPI_COMM_WORLD; `all` is
- * in order of their rank there. */
+/* Which rank sends its report, and to which.  Called in set-up by all ranks of MPI_COMM_WORLD;
+ * `all` is in order of their rank there. */
 void shim_report_gather_plan(const struct shim_location *all);
 /* Called in the last finalize, after a barrier, with the record stopped.  Its time limits are in
  * report_gather.c.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
@@ -223,7 +225,8 @@ void shim_report_gather(MPI_Comm comm);
  * function.  False: MPI has refused a message. */
 
 enum { SHIM_AGREEMENT_MOST = 4 };
-/* Allreduce: each of `count` numbers, at most SHIM_AGREEMENT_MOST, becomes the minimum of all ranks. */
+/* Allreduce: each of `count` numbers, at most SHIM_AGREEMENT_MOST, becomes the minimum of all
+ * ranks. */
 bool shim_agreement_min(const struct shim_agreement *a, int *minima, int count);
 /* Allgather: `bytes` from each rank, in order of rank. */
 bool shim_agreement_allgather(const struct shim_agreement *a, const void *mine, void *all,
@@ -249,17 +252,15 @@ struct shim_comm {
     unsigned handlers_seen; /* when that was found out */
     bool board_tried;
     int board_first; /* line number, -1 none */
-    /* header->epoch counts the ranks that have dropped the board, header->sleeping is the
-     * number of those who sleep until all have come; line[r] is rank r's: the collectives that it
-     * has come to */
+    /* header->epoch: ranks that have dropped the board.  header->sleeping: ranks that sleep in an
+     * arrival barrier.  line[r].epoch: collectives at which rank r has arrived */
     struct inv_arrival_line *header, *line;
-    uint64_t epoch; /* my own line's */
+    uint64_t epoch; /* of this rank's line */
     int *member_of; /* peer rank -> member number or SHIM_MEMBER_NONE */
     struct shim_comm *next;
 };
 
-/* The communicator's record; NULL for what is none, about which MPI has yet to
- * complain. */
+/* The communicator's record; NULL for an invalid handle, which MPI's own function will report. */
 struct shim_comm *shim_comm_find(MPI_Comm comm);
 extern _Atomic unsigned shim_comm_drops; /* how many have been dropped */
 static inline struct shim_comm *shim_comm(MPI_Comm comm)
@@ -296,7 +297,7 @@ static inline bool shim_root_valid(const struct shim_comm *c, int root)
 {
     return c->inter || (unsigned)root < (unsigned)c->size;
 }
-/* Errors are left to the blocking function, so that its name is in the message. */
+/* Arguments with errors are left to the blocking function, so that the message has its name. */
 bool shim_null_buffer_valid(MPI_Datatype datatype);
 static inline bool shim_data_valid(const struct shim_comm *c, const void *buf, MPI_Count count,
                                    MPI_Datatype datatype, int tag)
@@ -322,7 +323,7 @@ static inline bool shim_matched_valid(const MPI_Message *message, MPI_Count coun
            count >= 0 && datatype != MPI_DATATYPE_NULL;
 }
 
-/* --- ringing (ring.c): no effect, and no shared write, when the other does not sleep */
+/* --- ringing (ring.c): without effect, and without a shared write, if the member does not sleep */
 
 void shim_ring_all_members(void);
 void shim_ring_line(struct inv_arrival_line *line, unsigned slot);
@@ -354,8 +355,8 @@ static inline void shim_ring_rank(const struct shim_comm *c, int peer)
     shim_ring_member(shim_member(c, peer));
 }
 
-/* Which member a request's completion matters to.  A fixed table that forgets on
- * collision: a lost ring costs the other one a timer period. */
+/* The member that may wait for a request's completion.  The table is fixed and forgets on
+ * collision: a lost ring costs that member a timer period. */
 void shim_request_note(MPI_Request request, int member);
 int shim_request_member(MPI_Request request);
 
@@ -372,14 +373,14 @@ void shim_ring_set_ring(const struct shim_ring_set *set);
 /* What a call site has shown so far.  Written without a lock by any thread: a hint. */
 struct shim_site {
     _Atomic uint32_t log;   /* weighted mean of shim_log of its waits, in ticks */
-    _Atomic uint32_t quick; /* since then, calls in a row that did not wait to speak of */
+    _Atomic uint32_t quick; /* since then, calls in a row that hardly waited */
     /* Of the measured thread: which call site was noted in which iteration (workload.c). */
     uint32_t noted;
     const void *where;
 };
 enum { SHIM_SITES = 1024 }; /* power of two */
 extern struct shim_site shim_sites[SHIM_SITES];
-/* Where in the program the call is that this thread is in. */
+/* The place in the program of the call that this thread is in. */
 #define SHIM_SITE (shim_thread.site)
 
 static inline struct shim_site *shim_site(const void *call_site)
@@ -405,9 +406,9 @@ static inline uint64_t shim_exp(uint32_t log)
     return power >= SHIM_LOG_BITS ? mantissa << (power - SHIM_LOG_BITS) : mantissa >> (SHIM_LOG_BITS - power);
 }
 
-/* How long the next wait will be, in ticks: the geometric mean of those before, so that one that was interrupted for a
- * time slice does not make all of a site be taken for long.  Each call that was quick takes a third off.  0: not
- * known, or next to nothing. */
+/* The expected length of the next wait, in ticks: the geometric mean of the site's waits, in which
+ * one wait that a time slice prolonged has little weight.  Each quick call since takes a third off.
+ * 0: not known, or next to nothing. */
 static inline uint32_t shim_site_log(const struct shim_site *site)
 {
     uint32_t quick = atomic_load_explicit(&site->quick, memory_order_relaxed);
@@ -424,50 +425,50 @@ static inline uint64_t shim_site_expects(const struct shim_site *site)
 struct shim_wait {
     bool (*done)(struct shim_wait *); /* the check: is it over?  Also lets MPI make progress */
     void *arg;
-    struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
-    bool at_arrival;        /* and whose board counts this thread as a sleeper until it is awake */
+    struct shim_comm *comm; /* the thread sleeps at this one's board; NULL: at none */
+    bool at_arrival;        /* and the board counts it as a sleeper until it is awake */
     int result;             /* MPI's code, set by done() */
 };
 /* Wait until done().  Must be called by the thread that would have blocked. */
 void shim_wait(struct shim_wait *w, const void *call_site);
 /* The same, but in any case without running tasks meanwhile. */
 void shim_wait_idle(struct shim_wait *w, const void *call_site);
-/* In a wait since `start`, sleep with the core lent until done() or for this long, or until rung.
- * True: done. */
+/* In a wait since `start`, sleeps with the core lent until done(), for at most limit_ticks.
+ * until_rung: until a ring, too.  True: done. */
 bool shim_wait_slices(struct shim_wait *w, uint64_t start, uint64_t limit_ticks, bool until_rung);
-/* A wait there has lasted from the one time, in ticks, to the other, which is now. */
+/* A wait at the site has lasted from start to end (ticks), which is now. */
 void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end);
-/* Is spinning on, in a wait since `start` in which nothing has come since `idle`, still better than a
- * lend?  Where the core's owner asks for it, the thread may move to another one. */
+/* Is it still better to spin than to lend, in a wait since `start` in which nothing has arrived
+ * since `idle`?  If the core's owner asks for it, the thread may move to another core. */
 bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle);
 
 /* Tells the idle threads of the process until when cores are held in short waits (short_waits.h). */
 void shim_short_waits_refresh(void);
 
-/* With more processes than cores: does another process want the core that the caller will not need for long, and
- * would it have it?  A thread that yields comes back when the others here have computed, and has held it all
- * that time. */
+/* With more processes than cores: the wait will be long, another process wants a core, and would
+ * get this one.  A yield comes back only when the other threads here have computed, and the caller
+ * would have held its core all that time. */
 bool shim_lends_at_once(const struct shim_site *site);
 
-/* With more processes than cores: so long the others may run before we sleep. */
+/* With more processes than cores: how long to yield to other threads before the sleep. */
 uint64_t shim_yield_ticks(const struct shim_site *site);
-/* Yield the CPU, in a wait in which nobody else has run here since `alone` (ticks; moved on if somebody
- * does).  True when that has been for so long that to sleep is better. */
+/* Yields the CPU, in a wait in which no other thread has run here since `*alone` (ticks; moved on
+ * when one does).  True: that has been for so long that a sleep is better. */
 bool shim_yield_alone(uint64_t *alone);
 
 /* A thread that sleeps slice by slice: begin, then in turn a check and a slice, end. */
 struct shim_sleep {
     struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
-    bool counted;           /* and whose board counts us as one */
+    bool counted;           /* and the board counts it as a sleeper */
     uint32_t seen;          /* the bell before the latest check */
     int64_t slice;          /* ns */
     bool steep;             /* the slice after the first is as long as any */
     uint64_t start;         /* of the wait, ticks */
     uint64_t check_until;   /* ticks: no sleep before; the thread was just rung, or preempted */
     uint64_t alone;         /* ticks: while checking, no other thread has run here since then */
-    uint64_t rang;          /* ticks: the latest ring for something that arrived */
+    uint64_t rang;          /* ticks: when this thread last rang for something that arrived */
 };
-/* So many ranks share a core. */
+/* How many ranks share a core. */
 uint64_t shim_sharing(void);
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
@@ -485,18 +486,19 @@ void shim_progress(void);
 /* comm and at_arrival as in struct shim_wait. */
 int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
                       bool at_arrival, const void *call_site);
-/* The same, and ring the member that the request was with. */
+/* The same, and rings `member`, the other end of the request. */
 int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
 
-/* The calling thread is at a call that can make it wait for others, or at a test that succeeds:
- * what the program's iterations are found by.  Before the wait. */
+/* The calling thread is at a call that may wait for other ranks, or at a test that succeeds.
+ * Iterations are found in the sequence of such calls.  Called before the wait. */
 extern struct shim_phase shim_workload_phase;
 void shim_workload_note(const void *call_site);
-/* So many iterations have begun, twice.  Most calls are at a site that has been noted in this one
- * already, and need no more; at the site where iterations begin the last bit is set. */
+/* Twice the number of iterations begun.  A site's `noted` is this number when the site was passed
+ * in this iteration already, plus 1 at the site where iterations begin.  Most calls need no
+ * more. */
 extern uint32_t shim_workload_iteration;
-/* True: that has been noted, it was one of most calls. */
+/* True: nothing is left to do for this call. */
 SHIM_INLINE bool shim_workload_noted(struct shim_site *site, const void *call_site)
 {
     if (!shim_thread.measured)
@@ -511,19 +513,18 @@ static inline void shim_workload_call(const void *call_site)
     if (__builtin_expect(!shim_workload_noted(shim_site(call_site), call_site), 0))
         shim_workload_note(call_site);
 }
-/* A wait has begun: an iteration that was to end with the call before is over since then. */
+/* A wait has begun at `start`: an iteration that ends with the call before ended no later. */
 void shim_workload_settle(uint64_t start);
 
 /* --- watched calls (watch.c)
  *
- * Where the library calls us from its progress engine (hook.c), its own blocking functions are
- * called as they are: a call that is short costs nothing but two stores, and one that is long is
- * noticed from inside. */
+ * Where the library calls the shim from its progress engine (hook.c), its own blocking functions
+ * are called.  A short call then costs two stores, and a long one is noticed from inside. */
 
-/* Is there such a hook?  The same in all ranks; set once, in set-up, by the second. */
+/* Is there such a hook?  The same in all ranks; set once, in set-up, by shim_watch_set_up. */
 extern bool shim_hooked;
 void shim_watch_set_up(bool hooked);
-/* Threads call at once, which they could not before: nobody sleeps in the hook any more. */
+/* From now on several threads may call MPI at once, so none sleeps in the hook any more. */
 void shim_watch_no_more(void);
 /* While this thread sleeps in the wait engine: has something arrived? */
 extern __thread struct shim_listening {
@@ -532,18 +533,18 @@ extern __thread struct shim_listening {
 
 struct shim_watch {
     struct shim_site *site; /* NULL: this thread is in no watched call */
-    uintptr_t frame;        /* shim_thread's at its beginning */
+    uintptr_t frame;        /* shim_thread.frame when the call began */
     struct shim_comm *comm; /* a collective's, else NULL */
-    int peer[2];            /* members that may need to know what we have done */
+    int peer[2];            /* members that may wait for what this call does */
     bool at_arrival;        /* no rank leaves the collective before all have arrived */
     bool asleep;
-    bool slept;     /* or has been; valid when start is not 0 */
-    unsigned rings; /* that a sleeper may still give */
+    bool slept;     /* is or was asleep in this call; valid if start is not 0 */
+    unsigned rings; /* how often a sleeper may still ring the others */
     unsigned polls; /* of the library, since the call began */
     unsigned awake; /* waits in a row that did not sleep, with more processes than cores */
-    uint64_t start; /* ticks: the first look at the clock, a moment after the beginning */
+    uint64_t start; /* ticks: the first reading of the clock, a moment after the beginning */
     uint64_t idle;  /* ticks: nothing has arrived since then */
-    uint64_t alone; /* ticks: nobody else has run here in a yield since then */
+    uint64_t alone; /* ticks: no other thread has run here in a yield since then */
     /* ticks: the first arrival of a message since the last slice of sleep; 0: none */
     uint64_t arrivals_since;
     struct shim_sleep sleep;
@@ -602,7 +603,7 @@ static inline void shim_watch_end(void)
 /* What shim_hook_set is given. */
 unsigned shim_polled(unsigned polls, unsigned how);
 
-/* A blocking function of the library, watched. */
+/* Calls a blocking function of the library, watched. */
 #define SHIM_WATCH(comm, peer, other, call)                                                        \
     __extension__({                                                                                \
         shim_watch_begin(comm, false, peer, other);                                                \
@@ -610,7 +611,7 @@ unsigned shim_polled(unsigned polls, unsigned how);
         shim_watch_end();                                                                          \
         result_;                                                                                   \
     })
-/* The same where the library calls us while it polls; else the function as it is. */
+/* The same if the library calls the shim while it polls; else calls the function unwatched. */
 #define SHIM_WATCH_OR_CALL(peer, call)                                                             \
     (shim_hooked ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
 /* A collective of an unmanaged communicator, watched.  With ranks of other jobs it may be long, and
@@ -653,17 +654,18 @@ SHIM_INLINE void shim_fast_path_arrival(struct shim_site *site, struct shim_comm
 struct shim_exchange {
     MPI_Request receive, send; /* MPI_REQUEST_NULL: has not begun */
     int source, dest;
-    int result; /* of what has begun last, or has not */
+    int result; /* MPI's code of the latest of both calls */
     const void *call_site;
 };
-/* An error handler may make a success of an error, and a library may have no request for nobody. */
+/* Has it begun?  An error handler may turn an error into a success without a request, and a library
+ * may have no request for MPI_PROC_NULL. */
 SHIM_INLINE bool shim_begun(MPI_Request request, int result, int peer)
 {
     return request != MPI_REQUEST_NULL || (result == MPI_SUCCESS && peer == MPI_PROC_NULL);
 }
 int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status);
 
-/* What differs between libraries of one binary interface (handler.c). */
+/* Asked where libraries of one binary interface differ (handler.c). */
 bool shim_is_open_mpi(void);
 
 /* --- error handlers (handler.c)
@@ -709,10 +711,11 @@ void shim_await_partitioned(int count, MPI_Request *requests, const void *call_s
 
 /* --- tasks in waits (tasks.c) */
 
-/* Has the user asked for that?  Set in set-up, from the environment; the same in all ranks. */
+/* Has the user asked for tasks in waits?  Set in set-up, from the environment; the same in all
+ * ranks. */
 extern bool shim_tasks_wanted;
 void shim_tasks_start(void);
-/* shim_wait, running tasks meanwhile; false: there is no OpenMP runtime that offers any. */
+/* shim_wait, running tasks meanwhile; false: no OpenMP runtime offers tasks. */
 bool shim_tasks_wait(struct shim_wait *w, const void *call_site);
 
 /* --- arrival barriers (arrival.c) */
@@ -727,19 +730,20 @@ struct shim_arrival {
     bool counted; /* among the threads that are in arrival barriers */
 };
 /* Enter an arrival barrier of all ranks of c, which is managed.  True: all have arrived, or will so
- * soon that the blocking function is the best way to wait for them; call it, then shim_arrival_end.
- * False: use the non-blocking form and shim_arrival_wait_request.  All ranks get the same answer. */
+ * soon that the blocking function is the best way to wait for them; call it, then
+ * shim_arrival_end.  False: use the non-blocking form and shim_arrival_wait_request.  All ranks get
+ * the same answer. */
 bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void *call_site);
 int shim_arrival_wait_request(struct shim_arrival *a, MPI_Request *request);
-/* For a function without a non-blocking form: wait for the arrivals after all. */
+/* For a function without a non-blocking form: waits until all have arrived. */
 void shim_arrival_wait(struct shim_arrival *a);
 void shim_arrival_end(struct shim_arrival *a);
 
 /* --- reductions (reduce.c) */
 
-/* With which operation the ranks of c, which is managed, call MPI_Ireduce for `op`. */
+/* The operation with which the ranks of c, which is managed, call MPI_Ireduce for `op`. */
 MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype datatype, MPI_Op op);
-/* Nothing of MPI is left of it. */
+/* Frees all operations. */
 void shim_reduce_end(void);
 
 /* --- arrival barriers before a function that cannot be split (construct.c, opened_group.c).  Each
@@ -766,7 +770,8 @@ struct shim_opened_group {
     int tag;
     const void *kind;
     uintptr_t handle;
-    /* a window: in an exposure epoch, in an access epoch.  MPI allows one thread at a time in each */
+    /* a window: in an exposure epoch, in an access epoch.  MPI allows one thread at a time in
+     * each */
     bool posted, started;
     _Atomic int locks; /* a window: epochs of all threads.  relaxed: it orders no other data */
     struct shim_opened_group *next;
@@ -799,7 +804,7 @@ void shim_window_locked(MPI_Win win, int change);
 /* --- workload (workload.c) */
 
 void shim_workload_start(void);
-/* The calling thread lends its core for a wait; it has it again. */
+/* The calling thread lends its core for a wait; it has the core again. */
 void shim_workload_lends(void);
 void shim_workload_regained(void);
 /* The calling thread waited from start to end (ticks). */

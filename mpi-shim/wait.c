@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * wait.c - the wait engine: look; spin for as long as that is better than to lend; then
- * give the core up and sleep on the doorbell.
+ * wait.c - the wait engine: check; spin for as long as that is better than a lend; then give the
+ * core up and sleep on the doorbell.
  *
- * Spinning costs nobody anything while nobody wants the core, and the core's word says
- * whether somebody does; then it is worth spinning only where the call site's history
- * says that the wait will be shorter than a lend.  With more processes than cores the
- * others are runnable: we yield to them a few times before we sleep.  Every sleep has a
- * timer, so that MPI makes progress for partners that do not ring.
+ * Spinning costs nothing while no other process wants the core, which the core's word shows.  When
+ * one does, spinning is worth it only if the call site's history promises a wait that is shorter
+ * than a lend.  With more processes than cores other ranks are runnable: the thread yields to them
+ * a few times before it sleeps.  Every sleep has a timer, so that MPI makes progress for partners
+ * that do not ring.
  */
 #include "shim.h"
 #include "futex.h"
 #include "short_waits.h"
 
-/* In microseconds.  WAKE: what it costs to give a core up and to have it back, by wake-ups alone; a wait that is likely
- * to be shorter is spun through.  LEND: the same with what is missing in caches then, for both sides, where
- * the rank waits little, so that there is little to lend.  SHORT: what a site with long waits
- * spins before it lends.  HOLD: the same as LEND where the rank holds its core in short waits
- * (short_waits.h).  PATIENT: spinning on a core that no process wants ends here.  MOVE: looking for
- * another core than the one that its owner asks for.  LASTS: a report asks for the CPU time of waits
- * that are longer than this.  PREEMPTED: a lend that takes so long has let a borrower run on the core in
- * the middle of it. */
+/* In microseconds.  WAKE: the cost of a lend in wake-ups; a wait that is likely to be shorter is
+ * spun through.  LEND: the cost with cache misses on both sides, where the rank waits little, so
+ * that there is little to lend.  SHORT: how long a site with long waits spins before it lends.
+ * HOLD: the same as LEND where the rank holds its core in short waits (short_waits.h).  PATIENT: the
+ * longest spin on a core that no other process wants.  YIELD: how long the thread yields, for each
+ * rank of a core, before it sleeps.  MOVE: how long it tries to get another core when the owner
+ * asks for this one.  LASTS: a report reads the CPU time of longer waits.  PREEMPTED: a lend that
+ * takes longer has been interrupted by a borrower on the core. */
 enum {
     LEND_US = 200,
     SHORT_US = 1,
@@ -31,22 +31,25 @@ enum {
     MOVE_US = 10
 };
 enum { LASTS_US = 5, PREEMPTED_US = 20 };
-/* A yield that takes longer than this has let somebody else run; so long without: sleep. */
+/* In microseconds.  OTHERS: a yield that takes longer has let another thread run.  ALONE: after
+ * this time without such a yield the thread sleeps. */
 enum { OTHERS_US = 2, ALONE_US = 10 };
-/* Slices of sleep: the first; the first with more processes than cores, where each look takes some
- * 20 microseconds of a rank that computes; the longest where somebody may need us who does not ring;
- * and, where all others ring, that part of the time that the wait has taken so far, up to a most.
- * After a ring: how long to look before the next sleep; what we were rung for may take a moment
- * to arrive. */
+/* Slices of sleep.  FIRST: the first one.  OVERSUBSCRIBED: the first one with more processes than
+ * cores, where each check takes some 20 us from a rank that computes.  LONG: the longest one where
+ * a rank that does not ring may need progress of this one.  Where all ranks ring, 1/SLICE_PART of
+ * the wait so far, up to LONGEST. */
 #ifndef SHIM_LONG_SLICE_NS /* a test makes them so long that a ring which is lost shows */
 #define SHIM_LONG_SLICE_NS INT64_C(1000000)
 #endif
 static const int64_t FIRST_SLICE_NS = 100000, OVERSUBSCRIBED_SLICE_NS = 500000,
                      LONG_SLICE_NS = SHIM_LONG_SLICE_NS,
                      LONGEST_SLICE_NS = 100 * SHIM_LONG_SLICE_NS;
-/* In a collective all that is left to come is on its way when we are rung. */
+/* In microseconds.  RUNG: how long to check after a ring, before the next sleep: what the ring is
+ * for may take a moment to arrive.  RUNG_TOGETHER: the same in a collective, where all that is left
+ * to come is on its way then. */
 enum { SLICE_PART = 64, RUNG_US = 5, RUNG_TOGETHER_US = 50 };
-/* More may come, so long after something has arrived; and so often others are rung for it. */
+/* In microseconds.  ARRIVED: how long to check after something has arrived, since more may come.
+ * RING: the least time between two rings of the others for that. */
 enum { ARRIVED_US = 50, RING_US = 100 };
 
 struct shim_site shim_sites[SHIM_SITES];
@@ -70,7 +73,8 @@ void shim_clock_measure(void)
         shim_us = 1;
 }
 
-/* Ticks since lately, and how many of them the rank has waited.  Written by any thread that has waited, relaxed: a hint. */
+/* The last LATELY_US or so, and how much of it the rank has waited, in ticks.  Written by any
+ * thread that has waited; relaxed: a hint. */
 static _Atomic uint64_t lately, waited_lately, lately_end;
 
 static void note_waited(uint64_t start, uint64_t end)
@@ -93,8 +97,8 @@ static bool waits_little(void)
            atomic_load_explicit(&lately, memory_order_relaxed);
 }
 
-/* All waits shorter than a part of a microsecond count as that long; so does what calls that were quick have left of
- * the mean. */
+/* A wait, and what quick calls have left of the mean, count as at least 1/LEAST_PART of a
+ * microsecond. */
 void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end)
 {
     enum { LEAST_PART = 4 };
@@ -107,7 +111,7 @@ void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end)
     note_waited(start, end);
 }
 
-/* As the first rank has decided; 0: not to hold. */
+/* By the first rank's decision; 0: waits lend. */
 static uint64_t hold_until(void)
 {
     const struct inv_slot *first = inv_slot_at(inv_process.table, shim_world.member[0].slot);
@@ -121,9 +125,8 @@ void shim_short_waits_refresh(void)
         atomic_store_explicit(&inv_process.holds_until_ns, hold_until(), memory_order_relaxed);
 }
 
-/* How long a site spins on a core that somebody wants: a lend's cost where the wait is
- * likely to be over by then, next to nothing where it is not; and longer where that has shown to be
- * better for the whole. */
+/* How long a site spins on a core that another process wants: the cost of a lend if the wait is
+ * likely to be over by then, else next to nothing; longer if cores are held in short waits. */
 static uint64_t patience_ticks(const struct shim_site *site)
 {
     uint64_t expects = shim_site_expects(site);
@@ -133,9 +136,9 @@ static uint64_t patience_ticks(const struct shim_site *site)
     return (expects <= lend_us * shim_us ? lend_us : SHORT_US) * shim_us;
 }
 
-/* The owner of our core asks for it while we spin.  If there is another core for us, go there
- * rather than sleep.  Often that one is our own, and an idle worker holds it, which gives it up
- * when it sees that a thread waits. */
+/* The owner of the core asks for it while the thread spins: move to another core, if there is one,
+ * rather than sleep.  Often that is one of the process's own cores, with an idle worker, which
+ * gives it up when it sees that a thread waits. */
 static bool move_to_other_core(void)
 {
     uint64_t start = shim_ticks();
@@ -147,7 +150,7 @@ static bool move_to_other_core(void)
     if (hold == INV_HOLD_NONE)
         return false;
     int old = inv_hold_detach();
-    inv_hold_begin(hold); /* first: the thread woken on the old core is not to meet us */
+    inv_hold_begin(hold); /* first: the next thread on the old core must not find this one there */
     inv_hold_release(old);
     return true;
 }
@@ -176,8 +179,8 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
     return false;
 }
 
-/* Only where the core would be of use to another process: while more threads hold a core than there are, none
- * comes free by what this one gives up, and a sleep and its end cost more than yields. */
+/* Only if the core would be of use to another process.  While more threads hold tokens than there
+ * are cores, the token of this one frees no core, and a sleep and its end cost more than yields. */
 bool shim_lends_at_once(const struct shim_site *site)
 {
     return inv_others_want(inv_process.table, inv_process.slot) &&
@@ -185,16 +188,16 @@ bool shim_lends_at_once(const struct shim_site *site)
            shim_site_expects(site) > WAKE_US * shim_us;
 }
 
-/* As much for each of those that share a core where waits are short as a rule: they take the longer
- * the more ranks have to run in between, and a sleep takes longer than that. */
+/* YIELD_US for each rank that shares the core, if the site's waits are mostly shorter than that:
+ * they take longer the more ranks have to run in between, and a sleep takes longer still. */
 uint64_t shim_yield_ticks(const struct shim_site *site)
 {
     uint64_t long_us = YIELD_US * shim_sharing();
     return shim_us * (shim_site_expects(site) < long_us * shim_us ? long_us : YIELD_US);
 }
 
-/* The kernel puts whoever is woken on a core that is idle, if there is one, else where others
- * compute: a core on which all that is done is to wait must be seen to be idle. */
+/* The kernel puts a woken thread on an idle core, if there is one, else where others compute.  So a
+ * core on which threads only wait must look idle to it. */
 bool shim_yield_alone(uint64_t *alone)
 {
     uint64_t before = shim_ticks();
@@ -219,7 +222,7 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
     return w->done(w);
 }
 
-/* Say where ringers look that we sleep.  The caller looks again before it sleeps. */
+/* Sets or clears the sleep flags.  The caller checks again before it sleeps. */
 static void show_sleeping(struct shim_comm *c, bool sleeping)
 {
     /* release: partner is the acquire load in ring.c and arrival.c */
@@ -271,9 +274,9 @@ static int64_t next_slice(const struct shim_sleep *s)
     return s->slice * 2 < longest && !s->steep ? s->slice * 2 : longest;
 }
 
-/* How long to look before the next sleep: longer the more ranks have to run meanwhile.  But not
- * where all cores are computed on, or somebody has work for one: who looks there takes the time of
- * those whom it waits for.  relaxed: a hint. */
+/* How long to check before the next sleep: longer the more ranks have to run meanwhile.  But not if
+ * all cores are in use, or another process wants one: then the checks take time from the ranks that
+ * this one waits for.  relaxed: a hint. */
 static uint64_t check_ticks(uint64_t us)
 {
     struct inv_table *t = inv_process.table;
@@ -290,10 +293,10 @@ static void keep_checking(struct shim_sleep *s, uint64_t now, uint64_t ticks)
     s->alone = now;
 }
 
-/* A ring makes the flag a new one, and the slice after a new flag is short: who posts has no
- * fence, and may have looked at the flag just before it was set (ring.c).  Awake for no reason,
- * from a ring for the wait before, or by a signal, the slice was none.  The bell is read once:
- * a ring between two readings would be forgotten. */
+/* After a ring the flag is set anew, and the slice after a new flag is short: a poster has no
+ * fence, and may have read the flag just before it was set (ring.c).  A slice that ends early, by a
+ * ring for the wait before or by a signal, does not count.  The bell is read once, since a ring
+ * between two readings would be lost. */
 bool shim_sleep_slice(struct shim_sleep *s)
 {
     uint64_t before = shim_ticks();
@@ -330,8 +333,9 @@ bool shim_sleep_arrived(struct shim_sleep *s)
     return true;
 }
 
-/* With more processes than cores what we look for may come from one that has yet to run here.  Things
- * may arrive for ever that a test is not for: it ends all the same. */
+/* Checks until s->check_until.  With more processes than cores it yields in between: what it waits
+ * for may come from a rank that has yet to run here.  It ends at `end`, since messages that it does
+ * not wait for may arrive for ever. */
 static bool check_before_sleep(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
 {
     for (;;) {
@@ -350,8 +354,8 @@ static bool check_before_sleep(struct shim_wait *w, struct shim_sleep *s, uint64
     }
 }
 
-/* Lend the core.  Its borrower may have preempted us on it before we said that we sleep: nobody
- * has rung us then for what came meanwhile, and one look may not be enough to complete it. */
+/* Lends the core.  Its borrower may preempt this thread before the sleep flag is set.  Then no rank
+ * has rung for what came meanwhile, and one check may not be enough to complete it. */
 static void begin_slices(struct shim_sleep *s, struct shim_wait *w, uint64_t wait_start)
 {
     uint64_t before = shim_ticks();
@@ -442,7 +446,7 @@ int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const vo
     return result;
 }
 
-/* Ring those of the communicator's ranks that sleep in a collective of it. */
+/* Rings the ranks that sleep in a collective of the communicator. */
 static void ring_board_sleepers(const struct shim_comm *c)
 {
     if (c->header)

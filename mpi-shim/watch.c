@@ -2,27 +2,27 @@
 /*
  * watch.c - waiting inside the MPI library's own blocking functions.
  *
- * Such a function polls until it is through, and from each poll the library calls us
- * (hook.c).  A call that is short is over before the clock has been looked at once.  One that
- * is not is treated as any wait: we spin with it, that is, return at once; yield where there
- * are more processes than cores; or lend the core and sleep a slice before we return.  Between two
- * calls of the hook the library polls everything once.  That is the check that a sleeper must make
- * after it has set its sleep flag and before it sleeps.
+ * Such a function polls until it is complete, and the library calls the hook from each poll
+ * (hook.c).  A short call is over before the clock is read once.  A longer one is treated as any
+ * wait.  The hook returns at once, which is spinning; or it yields, with more processes than cores;
+ * or it lends the core and sleeps a slice before it returns.  Between two calls of the hook the
+ * library polls everything once.  That is the check that a sleeper must make after it has set its
+ * sleep flag and before it sleeps.
  *
- * Only where no thread can be kept waiting for a lock of the library meanwhile: not with
- * MPI_THREAD_MULTIPLE.  There the wait engine waits, and what it cannot split (a lock of a window,
- * input and output) only yields, from long rows of polls, with more processes than cores.
+ * With MPI_THREAD_MULTIPLE another thread might wait for a lock of the library meanwhile.  There
+ * the wait engine waits.  What it cannot split (a lock of a window, input and output) only yields,
+ * with more processes than cores, in long rows of polls.
  */
 #define _GNU_SOURCE
 #include "shim.h"
 
 #include <sched.h>
 
-/* After so many waits without sleep: see that the ranks are spread over the cores. */
+/* Waits without a sleep after which the ranks are spread over the cores. */
 enum { SPREAD_WAITS = 64 };
-/* Polls of one thread, of which so many take less time, are a wait inside the library. */
+/* ROW_POLLS polls of one thread in less than ROW_US are a wait inside the library. */
 enum { ROW_POLLS = 64, ROW_US = 100 };
-/* How often a sleeper that was rung rings others before it sleeps again. */
+/* How often a sleeper that was rung rings others during one sleep. */
 enum { MOST_RINGS = 4 };
 /* A sleeper to which messages arrive for so long, without a slice of sleep, is awake. */
 enum { ARRIVALS_US = 200 };
@@ -33,8 +33,8 @@ bool shim_hooked;
 __thread struct shim_listening shim_listening __attribute__((tls_model("initial-exec")));
 __thread struct shim_watch shim_watch __attribute__((tls_model("initial-exec")));
 
-/* The call before was left by a jump, from an error handler of the program's.  (A call within
- * a call does not get here: it passes straight through.) */
+/* An error handler of the program has left the call before by longjmp.  (A call within a call
+ * passes straight through and does not get here.) */
 void shim_watch_abandoned(void)
 {
     if (shim_watch.asleep)
@@ -76,14 +76,15 @@ static void note_arrival(void)
         ring_others();
 }
 
-/* What we were rung for may have made the library send on, to one who sleeps too.  Only a few
- * times, or two who wait for a third would wake each other all the time. */
+/* What a ring was for may have made the library send to another rank that sleeps, so the others are
+ * rung.  Only a few times: else two ranks that wait for a third would wake each other all the
+ * time. */
 static void continue_sleep(bool library_yields)
 {
     struct shim_sleep *s = &shim_watch.sleep;
     bool rung = s->check_until != 0; /* or something arrived */
     bool yields = inv_process.anonymous && !library_yields;
-    /* Yield to those who were rung with us, and who has yet to send. */
+    /* Yield to the ranks that were rung at the same time, and to the rank that has yet to send. */
     if (shim_ticks() < s->check_until && !(yields && shim_yield_alone(&s->alone)))
         return;
     s->check_until = 0;
@@ -95,7 +96,7 @@ static void continue_sleep(bool library_yields)
     shim_watch.arrivals_since = 0;
 }
 
-/* What the call has posted so far may be what another one sleeps for. */
+/* Rings the others too, since a rank may sleep for what the call has posted so far. */
 static void start_clock(void)
 {
     shim_watch.start = shim_watch.idle = shim_watch.alone = shim_ticks();
@@ -103,7 +104,7 @@ static void start_clock(void)
     ring_others();
 }
 
-/* Where calls are quick as a rule, it takes some more polls before we look at the clock. */
+/* Where calls are mostly quick, the clock is read some polls later. */
 static bool is_early(void)
 {
     return shim_watch.polls < 4 * SHIM_WATCH_POLLS &&
@@ -134,9 +135,9 @@ static void yield_in_call(bool library_yields, bool due)
         fall_asleep();
 }
 
-/* The kernel moves only who wakes up.  Of four ranks that yield to each other on two cores it
- * may leave three on one core for half a second, and all wait for those.  So each goes to a
- * core of its own number, and is free to be moved from there at once. */
+/* The kernel moves only threads that wake up.  Of four ranks that yield to each other on two cores
+ * it may leave three on one core for half a second, and all ranks wait for those.  So each rank
+ * moves to the core of its own number, and may be moved from there at once. */
 static void spread_ranks(void)
 {
     struct inv_cpus now;
@@ -168,7 +169,7 @@ static unsigned listen_to_poll(unsigned polls, unsigned how)
     return shim_listening.on;
 }
 
-/* A sleeper wants to be told of each poll: something may arrive in any. */
+/* While the thread sleeps, the hook asks for every poll: something may arrive in any. */
 unsigned shim_polled(unsigned polls, unsigned how)
 {
     if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
@@ -199,8 +200,9 @@ void shim_watch_waited(void)
     shim_short_waits_refresh();
 }
 
-/* Threads that poll by turns share a lock of the library, which this one may hold: it would keep
- * the others waiting while strangers compute here. */
+/* Yields in a row of polls, but only if one thread polls alone.  Threads that poll in turns share a
+ * lock of the library.  This one may hold it, and would keep the others waiting while other
+ * processes compute here. */
 static unsigned polled_by_threads(unsigned polls, unsigned how)
 {
     static const void *_Atomic poller;

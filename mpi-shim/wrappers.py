@@ -13,8 +13,8 @@ def request_form(f, args=None, request="request"):
 
 
 def start(f, args=None):
-    """The non-blocking function, whose errors are ours.  With MPICH an error handler may make a
-    success of one, and then there is no request."""
+    """The non-blocking function; the wrapper returns its errors.  With MPICH an error handler may
+    turn one into a success, and then there is no request."""
     yield "    MPI_Request request = MPI_REQUEST_NULL;"
     yield f"    int result = {request_form(f, args)};"
     yield "    if (result != MPI_SUCCESS)\n        return result;"
@@ -34,7 +34,7 @@ def only_if_managed(condition, f):
 
 
 def watched(f, comm="NULL", peer="SHIM_MEMBER_NONE", other="SHIM_MEMBER_NONE"):
-    """Where the library calls us while it polls, its own function is called."""
+    """Where the library calls the shim while it polls, its own function is called."""
     yield "    if (shim_hooked)"
     yield f"        return SHIM_WATCH({comm}, {peer}, {other},"
     yield f"                          {f.direct()});"

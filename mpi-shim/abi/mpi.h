@@ -5,7 +5,7 @@
  * prototypes: the shim finds every function by its name.  testsuite/test_shim_abi.py
  * compares it with the mpi.h of a library that has the interface.
  *
- * Handles are pointers to what nobody has seen; predefined ones are small numbers, given
+ * Handles are pointers to opaque objects; predefined ones are small numbers, given
  * out by kind: operations from 0x20, datatypes from 0x200, other objects from 0x100.
  */
 #ifndef SHIM_ABI_MPI_H

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * doorbell.pml - a rank that sleeps in an MPI wait and those who may end the wait: wait.c's
- * shim_sleep_* and watch.c, ring.c, and inv_ring, in every interleaving, on a machine that delays
- * stores (x86: total store order).
+ * doorbell.pml - a rank that sleeps in an MPI wait, and ranks that may end the wait: shim_sleep_*
+ * of wait.c, watch.c, ring.c and inv_ring, in every interleaving, on a machine that delays stores
+ * (x86: total store order).
  *
  *     sleeper:  read the bell; flag := 1; fence; check; sleep while the bell is as read, a slice
  *     poster:   post (a store, delayed); is the flag set?  then clear it, bump the bell, wake
  *
- * The poster has no fence between its post and its check of the flag, which would cost every
- * message that nobody sleeps for.  So a ring can be missed: while the flag is new.  The slice that
- * follows a new flag is therefore a short one, which is taken to be longer than a store is
- * delayed; all later ones are long.  What must hold: nobody is in a long slice while what he waits
- * for is there and nobody is about to ring.  In the model a long slice has no end, and an invalid
- * end state is somebody who sleeps for ever.
+ * The poster has no fence between its post and its check of the flag: a fence would also cost
+ * messages for which no rank sleeps.  So a ring can be missed while the flag is new.  The slice
+ * that follows a new flag is therefore short, but taken to be longer than a store is delayed; all
+ * later slices are long.  What must hold: no rank is in a long slice while what it waits for is
+ * there and no poster is about to ring.  In the model a long slice has no end, so an invalid end
+ * state is a rank that sleeps for ever.
  *
- * With ARRIVAL, the same for an arrival barrier: the post is the poster's arrival, and only a poster
- * that sees all arrivals rings.  Two posters can arrive last and each miss the other's arrival.  Both
- * check again later, inside the collective or at its end (shim_watch_end), when their stores are
- * visible.
+ * With ARRIVAL, the same for an arrival barrier: the post is the poster's arrival, and only a
+ * poster that sees all arrivals rings.  Two posters can arrive last and each miss the other's
+ * arrival.  Both check again later, inside the collective or at its end (shim_watch_end), when
+ * their stores are visible.
  *
  * BUG_* leave out what the proof needs; check.sh sees that each is found.
  */

@@ -3,8 +3,8 @@
  * agreement.c - what ranks agree on in set-up (mpi-shim/agreement.c).  test_shim_agreement.py links
  * it with that file and an MPI: no resource manager, no wrappers.
  *
- * All ranks draw the same numbers, so each knows what the others contribute.  Some are late, now and
- * then.  After the last agreement, messages of the program have its tag.
+ * All ranks draw the same numbers, so each knows what the others contribute.  Some are late, now
+ * and then.  After the last agreement, messages of the program have its tag.
  */
 #include "shim.h"
 
@@ -35,8 +35,8 @@ static void require(bool good, const char *what, int round)
 
 static void be_late_or_not(void)
 {
-    int who = draw() % (2 * all_ranks.size);
-    if (who == all_ranks.rank)
+    int late_rank = draw() % (2 * all_ranks.size);
+    if (late_rank == all_ranks.rank)
         usleep(3000);
 }
 

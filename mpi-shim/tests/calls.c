@@ -226,7 +226,7 @@ static void many_barriers(MPI_Comm comm)
     note("barriers: %d wrong\n", wrong);
 }
 
-/* --- point to point: everyone sends to the next and receives from the one before */
+/* --- point to point: each rank sends to the next one and receives from the one before */
 
 static void blocking_ring(MPI_Comm comm, int next, int previous, int rank)
 {

@@ -12,11 +12,11 @@ static int sum_of(MPI_Comm comm)
     return sum;
 }
 
-static int everyone(void) { return world_size * (world_size - 1) / 2; }
+static int sum_of_ranks(void) { return world_size * (world_size - 1) / 2; }
 
 static void check_all(MPI_Comm *comm, const char *what)
 {
-    expect(*comm != MPI_COMM_NULL && sum_of(*comm) == everyone(), what);
+    expect(*comm != MPI_COMM_NULL && sum_of(*comm) == sum_of_ranks(), what);
     MPI_Comm_free(comm);
 }
 
@@ -263,7 +263,7 @@ static void talk(MPI_Comm *inter, int high, int total)
     int one = 1, sum = 0;
     MPI_Intercomm_merge(*inter, high, &merged);
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, merged);
-    expect(sum == total, "everyone, parents and children");
+    expect(sum == total, "all ranks, parents and children");
     MPI_Bcast(&sum, 1, MPI_INT, 0, merged);
     MPI_Barrier(merged);
     MPI_Comm_free(&merged);
@@ -274,10 +274,10 @@ static void children(char *self)
 {
     MPI_Comm inter;
     int codes[4];
-    char *who[2] = {"child", NULL}, *commands[2] = {self, self}, **args[2] = {who, who};
+    char *child[2] = {"child", NULL}, *commands[2] = {self, self}, **args[2] = {child, child};
     int counts[2] = {1, 1};
     MPI_Info infos[2] = {MPI_INFO_NULL, MPI_INFO_NULL};
-    MPI_Comm_spawn(self, who, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes);
+    MPI_Comm_spawn(self, child, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes);
     talk(&inter, 0, world_size + 2);
     MPI_Comm_spawn_multiple(2, commands, args, counts, infos, 0, MPI_COMM_WORLD, &inter, codes);
     talk(&inter, 0, world_size + 2);

@@ -109,7 +109,7 @@ static int receive(int from, int tag, unsigned how)
     return value;
 }
 
-/* Every rank sends to the one `step` after it; who is even sends first. */
+/* Every rank sends to the one `step` after it; even ranks send first. */
 static void messages(long round, int step, unsigned how)
 {
     int to = (rank + step) % size, from = (rank + size - step) % size, value = (int)round + rank;
@@ -126,13 +126,13 @@ static void messages(long round, int step, unsigned how)
 static void rounds(long count)
 {
     for (long i = 0; i < count; i++) {
-        unsigned who = draw(&shared_seed), how = draw(&shared_seed), late = 0;
+        unsigned late_rank = draw(&shared_seed), how = draw(&shared_seed), late = 0;
         int root = (int)(draw(&shared_seed) % (unsigned)size);
         for (int r = 0; r <= rank; r++)
             late = draw(&shared_seed);
         for (int r = rank + 1; r < size; r++)
             draw(&shared_seed);
-        if (late % 4 == 0 || who % (unsigned)size == (unsigned)rank)
+        if (late % 4 == 0 || late_rank % (unsigned)size == (unsigned)rank)
             be_late(late);
         double start = MPI_Wtime();
         if (how & 0x200)

@@ -174,7 +174,7 @@ static void BODY(neighbours)(MPI_Comm ring)
 #undef CROSSED
 }
 
-/* Everyone sends to the next and receives from the one before. */
+/* Each rank sends to the next one and receives from the one before. */
 static void BODY(messages)(MPI_Comm comm)
 {
     int next = (comm_rank + 1) % comm_size, previous = (comm_rank + comm_size - 1) % comm_size;
@@ -222,7 +222,7 @@ static void BODY(messages)(MPI_Comm comm)
     expect(got == wanted && s.MPI_TAG == 64, "Sendrecv");
     F(Sendrecv)(&value, 1, MPI_INT, MPI_PROC_NULL, 64, &got, 1, MPI_INT, MPI_PROC_NULL, 64, comm,
                 &s);
-    expect(s.MPI_SOURCE == MPI_PROC_NULL, "Sendrecv with nobody");
+    expect(s.MPI_SOURCE == MPI_PROC_NULL, "Sendrecv with MPI_PROC_NULL");
     got = value;
     F(Sendrecv_replace)(&got, 1, MPI_INT, next, 65, previous, 65, comm, &s);
     expect(got == wanted && s.MPI_SOURCE == previous, "Sendrecv_replace");

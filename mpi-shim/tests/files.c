@@ -41,15 +41,15 @@ static void same(const char *what)
 /* The shared pointer gives the pieces out in any order. */
 #define SHARED(seed, S)                                                                            \
     do {                                                                                           \
-        int who = -1;                                                                              \
+        int src = -1;                                                                              \
         fresh(seed);                                                                               \
         MPI_File_write_shared##S(file, data, EACH, MPI_INT, &s);                                   \
         MPI_File_sync(file);                                                                       \
         MPI_Barrier(MPI_COMM_WORLD);                                                               \
         MPI_File_seek_shared(file, 0, MPI_SEEK_SET);                                               \
         MPI_File_read_shared##S(file, back, EACH, MPI_INT, &s);                                    \
-        who = (back[0] - (seed)*10000) / EACH;                                                     \
-        expect(who >= 0 && who < world_size && back[EACH - 1] == back[0] + EACH - 1, "shared");    \
+        src = (back[0] - (seed)*10000) / EACH;                                                     \
+        expect(src >= 0 && src < world_size && back[EACH - 1] == back[0] + EACH - 1, "shared");    \
         MPI_Barrier(MPI_COMM_WORLD);                                                               \
         MPI_File_seek_shared(file, 0, MPI_SEEK_SET);                                               \
         MPI_File_iwrite_shared##S(file, data, EACH, MPI_INT, &r);                                  \

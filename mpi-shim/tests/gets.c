@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gets.c - rank 0 gets many numbers one by one from the windows of the others, who wait in the
+ * gets.c - rank 0 gets many numbers one by one from the windows of the others, which wait in the
  * library meanwhile; for test_shim_windows.py.
  *
  *   gets COUNT fence|flush single|multiple

@@ -84,7 +84,7 @@ static long iterate(int iterations, const int *ms, int n, MPI_Comm host)
     return sum;
 }
 
-/* Until whoever looks at us from outside has seen what there is to see. */
+/* Waits until the test, which observes from outside, has seen what it needs. */
 static void wait_for_file(const char *name)
 {
     for (int i = 0; rank == 0 && i < FILE_LIMIT_S * 100 && access(name, F_OK) != 0; i++)
@@ -109,10 +109,10 @@ static void give_up(int number)
     _exit(0);
 }
 
-/* MPICH before 4.2 over UCX hangs here every other time when ranks of different hosts have
- * talked, with us or without (github.com/pmodels/mpich/pull/6596).  All that matters is over.  Its
- * launcher sends SIGUSR1 to the others of who gives up first, and SIGKILL to those of who dies of it:
- * to an invade that is writing its report, too. */
+/* MPICH before 4.2 over UCX hangs here every other time when ranks of different hosts have talked,
+ * with us or without (github.com/pmodels/mpich/pull/6596).  All that matters is over.  When a rank
+ * gives up first, MPICH's launcher sends SIGUSR1 to the other ranks.  When a rank dies of that, it
+ * sends SIGKILL to the others, and to an invade that is writing its report. */
 static void finalize(bool may_hang)
 {
     fflush(NULL);

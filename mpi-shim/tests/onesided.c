@@ -26,7 +26,7 @@ static void fences(MPI_Win win, int *memory, const char *what)
     MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
 }
 
-/* Each exposes its memory to the one before, who puts into it. */
+/* Each rank exposes its memory to the one before, which puts into it. */
 static void posts(MPI_Win win, int *memory)
 {
     int value = world_rank + 10, flag;
@@ -34,7 +34,7 @@ static void posts(MPI_Win win, int *memory)
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_incl(world, 1, &previous, &before);
     MPI_Group_incl(world, 1, &next, &after);
-#ifdef OPEN_MPI /* 4.1 waits for ever in windows of shared memory, and for nobody */
+#ifdef OPEN_MPI /* 4.1 waits for ever in windows of shared memory, for no rank */
     int turns = 2;
 #else
     int turns = 3;
@@ -196,7 +196,8 @@ static void passive_target(int where)
     MPI_Win_free(&win);
 }
 
-/* A send that needs its sender's help, who is in a barrier that the receiver comes to late. */
+/* A send that needs progress of its sender, which is in a barrier to which the receiver comes
+ * late. */
 static void rendezvous_behind_barrier(void)
 {
     enum { BIG = 2000000 };

@@ -180,7 +180,7 @@ static void inner_loops_of_any_length_do_not_make_new_classes(void)
     CHECK(f.kinds == 2);
 }
 
-/* And who finds the inner ones too short gets the outer ones, one end each. */
+/* When the inner iterations are too short, each end is one of an outer iteration. */
 static void longer_iterations_are_those_of_the_outer_loop(void)
 {
     struct found f;

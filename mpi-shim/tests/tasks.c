@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * tasks.c - two ranks of which the first can only go on if a thread that waits in MPI runs ready
- * OpenMP tasks (invade --mpi-tasks): what it waits for is sent by the other rank when it has heard
- * from tasks that nobody else is there to run.  Prints "ok" at the end, on rank 0.
+ * OpenMP tasks (invade --mpi-tasks).  The other rank sends what the thread waits for after a
+ * message from tasks that no other thread can run.  Prints "ok" at the end, on rank 0.
  *
  *   tasks call    the waiting thread has created the tasks itself
  *   tasks task    it waits inside a task, and the others are its siblings

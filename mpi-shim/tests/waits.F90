@@ -280,7 +280,7 @@ contains
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierror)
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, ierror)
     call MPI_Send(i, 1, MPI_INTEGER, ranks + 1, 1, MPI_COMM_WORLD, ierror)
-    call say_error('send to nobody', ierror)
+    call say_error('send to PROC_NULL', ierror)
     call MPI_Send(i, -1, MPI_INTEGER, 0, 1, MPI_COMM_WORLD, ierror)
     call say_error('send of less than nothing', ierror)
     out = i

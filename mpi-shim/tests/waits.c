@@ -40,7 +40,7 @@ static void sleep_ms(long ms)
     nanosleep(&t, NULL);
 }
 
-/* Tells a rank who is going to wait for it. */
+/* Tells a rank which rank is going to wait for it. */
 static void tell_pid(int to)
 {
     int pid = (int)getpid();
@@ -187,7 +187,7 @@ static __attribute__((noinline)) void nap_for_it(int ms)
     }
 }
 
-/* 200 looks for a message that nobody sends, with work between them. */
+/* 200 probes for a message that no rank sends, with work between them. */
 static __attribute__((noinline)) void look_and_work(void)
 {
     for (int i = 0, flag; i < 200 && rank == 0; i++) {

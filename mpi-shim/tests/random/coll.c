@@ -82,7 +82,7 @@ static void tame(const struct coll_call *k, char *buffer, size_t elements)
 
 static bool reduces(const struct coll_call *k) { return k->kind >= REDUCE && k->kind < COLL_KINDS; }
 
-/* --- who sends how much to whom */
+/* --- the amounts that ranks send to each other */
 
 /* Elements from one rank of the job to another, the same number wherever it is asked. */
 static int amount(const struct world *w, const struct coll_call *k, int from, int to)
@@ -128,7 +128,7 @@ static void amounts_each(const struct world *w, struct coll_call *k)
         k->send_elements = k->recv_elements;
 }
 
-/* I send one thing, the same to all who want it. */
+/* This rank sends the same data to all ranks that receive it. */
 static void amounts_gathered(const struct world *w, struct coll_call *k)
 {
     k->scounts[0] = amount(w, k, w->rank, -1);
@@ -459,7 +459,7 @@ static void cart_neighbours(struct coll_call *k, const struct comm *c)
     for (int d = 0; d < c->dims; d++) {
         int ends[2];
         MPI_Cart_shift(c->handle, d, 1, &ends[0], &ends[1]);
-        for (int e = 0; e < 2; e++) /* nobody's amount: any number, the same for both */
+        for (int e = 0; e < 2; e++) /* no rank's amount: any number, the same for both */
             k->source_world[k->sources++] = ends[e] < 0 ? RANKS : c->group[0].world[ends[e]];
     }
     k->targets = k->sources;

@@ -58,7 +58,7 @@ static void write_block(struct world *w, struct shared_file *f, int way)
     case 8:
         MPI_File_write(f->file, f->out, f->ints, MPI_INT, &s);
         break;
-    case 9: /* who writes where is open */
+    case 9: /* which rank writes where is open */
         MPI_File_write_shared(f->file, f->out, f->ints, MPI_INT, &s);
         break;
     case 10:

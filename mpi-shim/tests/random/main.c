@@ -55,7 +55,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 __thread struct world *this_world;
 
-/* Where the program is then is anybody's guess. */
+/* The program may be anywhere then. */
 static void maybe_end(const struct world *w)
 {
     static double start;

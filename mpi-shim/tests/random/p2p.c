@@ -2,11 +2,11 @@
 /*
  * p2p.c - messages.
  *
- * step_messages makes a list of them that all ranks know.  First everybody posts the receives
- * that are to be there early; then everybody goes through the list in order and sends or receives;
- * then all requests are completed.  Whoever blocks in the list waits for a rank that is earlier in
- * it, so the first one never waits for long, whatever the modes.  Receives that were posted and
- * receives in order have tags of their own; within each, equal tags match in order.
+ * step_messages makes a list of messages that all ranks know.  First each rank posts the receives
+ * that are to be there early.  Then it goes through the list in order and sends or receives.  Then
+ * all requests are completed.  A rank that blocks in the list waits for a rank that is earlier in
+ * it, so the first one never waits for long, whatever the modes.  Receives that were posted early
+ * and receives in order have tags of their own; within each, equal tags match in order.
  */
 #include "random.h"
 
@@ -326,7 +326,7 @@ void step_messages(struct world *w)
     free(b);
 }
 
-/* --- anybody's messages: who gets what is known, in which order is not */
+/* --- messages from any source: the receivers are known, the order is not */
 
 enum { WILD = 40 };
 
@@ -416,7 +416,7 @@ struct ends {
     bool replace, last_is_open, later;
 };
 
-/* MPICH 4.0 crashes in MPI_Isendrecv where there is nobody to send to: it looks for the way there. */
+/* MPICH 4.0 crashes in MPI_Isendrecv to MPI_PROC_NULL, since it looks up the way there. */
 static bool can_be_later(const struct ends *e)
 {
 #if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40100000
@@ -511,7 +511,7 @@ void step_exchange(struct world *w)
     }
 }
 
-/* --- nobody at the other end */
+/* --- MPI_PROC_NULL at the other end */
 
 static void null_messages(struct world *w, MPI_Comm comm)
 {

@@ -2,11 +2,11 @@
 /*
  * random.h - a random MPI program, correct by construction.
  *
- * A program is a number of steps.  Every rank derives the same step from the seed: what is
- * called on which communicator, who sends what to whom, which error is made.  What the program's
- * result must not depend on, each rank draws for itself: how long it computes before the step,
- * and how it completes its requests.  What can be seen of each call goes to the rank's log; the
- * test compares the logs of two runs of one seed.
+ * A program is a number of steps.  Every rank derives the same step from the seed: what is called
+ * on which communicator, which rank sends what to which, which error is made.  What the program's
+ * result must not depend on, each rank draws for itself: how long it computes before the step, and
+ * how it completes its requests.  What can be seen of each call goes to the rank's log; the test
+ * compares the logs of two runs of one seed.
  *
  *   main.c    arguments, threads, one program after the other
  *   world.c   the communicators that there are now, made and freed by random steps
