@@ -36,7 +36,7 @@ typedef int set_fn(pid_t, size_t, const cpu_set_t *);
 typedef int pthread_set_fn(pthread_t, size_t, const cpu_set_t *);
 
 /* The C library's function of this name; every thread finds the same. */
-static void *next(_Atomic(void *) *cache, const char *name)
+static void *next_definition(_Atomic(void *) *cache, const char *name)
 {
     void *found = atomic_load_explicit(cache, memory_order_relaxed);
     if (!found) {
@@ -91,7 +91,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*functi
                    void *argument)
 {
     static _Atomic(void *) cache;
-    create_fn *create = (create_fn *)next(&cache, "pthread_create");
+    create_fn *create = (create_fn *)next_definition(&cache, "pthread_create");
     struct start how = {function, argument, inv_thread_pinned() && !has_affinity(attr),
                         inv_creates_strangers()};
     struct start *start;
@@ -131,7 +131,7 @@ static bool is_pinned_caller(pid_t pid)
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
 {
     static _Atomic(void *) cache;
-    int result = ((get_fn *)next(&cache, "sched_getaffinity"))(pid, size, mask);
+    int result = ((get_fn *)next_definition(&cache, "sched_getaffinity"))(pid, size, mask);
     if (result == 0 && (is_pinned_caller(pid) ||
                         (is_widened(size, mask) && (pid == 0 || pid == syscall(SYS_gettid)))))
         show_own_mask(size, mask);
@@ -141,7 +141,8 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
 int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *mask)
 {
     static _Atomic(void *) cache;
-    int result = ((pthread_get_fn *)next(&cache, "pthread_getaffinity_np"))(thread, size, mask);
+    pthread_get_fn *get = (pthread_get_fn *)next_definition(&cache, "pthread_getaffinity_np");
+    int result = get(thread, size, mask);
     if (result == 0 && ((inv_thread_pinned() && pthread_equal(thread, pthread_self())) ||
                         is_widened(size, mask)))
         show_own_mask(size, mask);
@@ -163,7 +164,7 @@ int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask)
     static _Atomic(void *) cache;
     if (is_pinned_caller(pid) && may_run_there(size, mask))
         return 0;
-    return ((set_fn *)next(&cache, "sched_setaffinity"))(pid, size, mask);
+    return ((set_fn *)next_definition(&cache, "sched_setaffinity"))(pid, size, mask);
 }
 
 int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *mask)
@@ -171,7 +172,7 @@ int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *mask)
     static _Atomic(void *) cache;
     if (inv_thread_pinned() && pthread_equal(thread, pthread_self()) && may_run_there(size, mask))
         return 0;
-    return ((pthread_set_fn *)next(&cache, "pthread_setaffinity_np"))(thread, size, mask);
+    return ((pthread_set_fn *)next_definition(&cache, "pthread_setaffinity_np"))(thread, size, mask);
 }
 
 #pragma GCC visibility pop

@@ -52,7 +52,7 @@ static bool valid_amount(double amount)
     return isfinite(amount) && amount >= 0;
 }
 
-static bool valid(const struct inv_constraint *c)
+static bool constraint_is_valid(const struct inv_constraint *c)
 {
     return valid_amount(c->workload) && valid_amount(c->iteration_s) &&
            c->min_cores <= inv_domain_cores() &&
@@ -214,13 +214,13 @@ struct inv_claim inv_claim_now(void)
 }
 
 /* Errors are reported in errno alone; nothing is changed by a constraint that is not valid. */
-static int request(const struct inv_constraint *constraint, enum inv_blocking blocking,
-                   struct inv_claim *claim)
+static int request_cores(const struct inv_constraint *constraint, enum inv_blocking blocking,
+                         struct inv_claim *claim)
 {
     static const struct inv_constraint none;
     const struct inv_constraint *c = constraint ? constraint : &none;
     int error = 0;
-    if (!valid(c))
+    if (!constraint_is_valid(c))
         error = EINVAL;
     else if (inv_has_manager()) {
         uint32_t seq = announce(c, blocking);
@@ -238,7 +238,7 @@ int inv_invade(const struct inv_constraint *constraint, enum inv_blocking blocki
                struct inv_claim *claim)
 {
     inv_join(-1, -1, -1);
-    return request(constraint, blocking, claim);
+    return request_cores(constraint, blocking, claim);
 }
 
 /* Is this what has been announced and, for a blocking caller, decided?  No lock, and nothing is
@@ -278,7 +278,7 @@ int inv_retreat(void)
 }
 
 /* What is in force, as this process has written it. */
-static struct inv_constraint announced(struct inv_slot *slot)
+static struct inv_constraint read_announced(struct inv_slot *slot)
 {
     struct inv_constraint c = {
         .min_cores = atomic_load_explicit(&slot->min_cores, memory_order_relaxed),
@@ -299,7 +299,7 @@ static int announce_part(const double *workload, const struct inv_scalability *s
     INV_UNCANCELLED;
     struct inv_slot *slot = our_slot();
     pthread_mutex_lock(&announce_lock);
-    struct inv_constraint c = announced(slot);
+    struct inv_constraint c = read_announced(slot);
     if (workload)
         c.workload = *workload;
     if (scalability)

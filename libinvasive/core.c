@@ -32,7 +32,7 @@ static inv_word word_of(struct inv_table *t, unsigned core)
  * happens before what the next one does.  Each one's partner is the previous transition of
  * the same word.  On failure *seen is the new value.  (seq_cst for the trace: rmd says that it
  * begins and then reads the word; it sees this one, or we see that it has begun.) */
-static bool exchange(struct inv_table *t, unsigned core, inv_word *seen, inv_word next)
+static bool exchange_word(struct inv_table *t, unsigned core, inv_word *seen, inv_word next)
 {
     return atomic_compare_exchange_weak_explicit(&inv_core_at(t, core)->word, seen, next,
                                                  memory_order_seq_cst, memory_order_acquire);
@@ -42,16 +42,16 @@ static bool __attribute__((noinline)) move_traced(struct inv_table *t, unsigned 
                                                   inv_word *seen, inv_word next)
 {
     struct inv_trace_intent intent = inv_trace_intend(t, core, *seen, next);
-    bool moved = exchange(t, core, seen, next);
+    bool moved = exchange_word(t, core, seen, next);
     inv_trace_settle(intent, moved);
     return moved;
 }
 
-static bool move(struct inv_table *t, unsigned core, inv_word *seen, inv_word next)
+static bool change_word(struct inv_table *t, unsigned core, inv_word *seen, inv_word next)
 {
     if (inv_tracing(t))
         return move_traced(t, core, seen, next);
-    bool moved = exchange(t, core, seen, next);
+    bool moved = exchange_word(t, core, seen, next);
     if (moved && inv_tracing(t))
         inv_trace_late(t, core, *seen, next);
     return moved;
@@ -63,7 +63,7 @@ enum { RMD_TRIES = 100 };
 
 /* --- statistics.  Fields of words come from shared memory: slots are checked here. */
 
-static void add(_Atomic uint64_t *counter, uint64_t amount)
+static void add_to_counter(_Atomic uint64_t *counter, uint64_t amount)
 {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
@@ -76,7 +76,7 @@ static struct inv_counters *counters_of(struct inv_table *t, unsigned name)
 }
 
 /* The word was `old` until now: book the time that the holder had the core. */
-static void account(struct inv_table *t, unsigned core, inv_word old)
+static void count_held_time(struct inv_table *t, unsigned core, inv_word old)
 {
     uint64_t now = inv_now_ns();
     uint64_t since = atomic_exchange_explicit(&inv_core_at(t, core)->since_ns, now,
@@ -86,20 +86,20 @@ static void account(struct inv_table *t, unsigned core, inv_word old)
         return;
     struct inv_counters *user = counters_of(t, holder), *lender = counters_of(t, owner);
     if (user)
-        add(&user->held_ns, now - since);
+        add_to_counter(&user->held_ns, now - since);
     if (holder == owner)
         return;
     if (user)
-        add(&user->borrowed_ns, now - since);
+        add_to_counter(&user->borrowed_ns, now - since);
     if (lender)
-        add(&lender->lent_used_ns, now - since);
+        add_to_counter(&lender->lent_used_ns, now - since);
 }
 
 static void count_taken(struct inv_table *t, unsigned core, inv_word old, unsigned me)
 {
-    account(t, core, old);
+    count_held_time(t, core, old);
     if (inv_word_owner(old) != me + 1)
-        add(&inv_slot_at(t, me)->counters.borrows, 1);
+        add_to_counter(&inv_slot_at(t, me)->counters.borrows, 1);
 }
 
 /* --- transitions */
@@ -111,7 +111,7 @@ bool inv_core_borrow(struct inv_table *t, unsigned core, unsigned me)
         bool mine = inv_word_owner(w) == me + 1;
         if (inv_word_holder(w) != INV_NOBODY || (inv_word_reclaim(w) && !mine))
             return false;
-    } while (!move(t, core, &w, inv_word_next(w, me + 1, inv_word_owner(w), false)));
+    } while (!change_word(t, core, &w, inv_word_next(w, me + 1, inv_word_owner(w), false)));
     count_taken(t, core, w, me);
     return true;
 }
@@ -151,11 +151,11 @@ bool inv_core_lend(struct inv_table *t, unsigned core, unsigned me)
     do {
         if (inv_word_holder(w) != me + 1)
             return false;
-    } while (!move(t, core, &w,
-                   inv_word_next(w, INV_NOBODY, inv_word_owner(w), inv_word_reclaim(w))));
-    account(t, core, w);
+    } while (!change_word(t, core, &w,
+                          inv_word_next(w, INV_NOBODY, inv_word_owner(w), inv_word_reclaim(w))));
+    count_held_time(t, core, w);
     if (inv_word_owner(w) == me + 1)
-        add(&inv_slot_at(t, me)->counters.lends, 1);
+        add_to_counter(&inv_slot_at(t, me)->counters.lends, 1);
     return true;
 }
 
@@ -174,12 +174,12 @@ enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned o
             return INV_RECLAIM_ASKED;
         else
             next = inv_word_next(w, inv_word_holder(w), name, true);
-    } while (!move(t, core, &w, next));
+    } while (!change_word(t, core, &w, next));
     if (inv_word_holder(w) == INV_NOBODY) {
         count_taken(t, core, w, owner);
         return INV_RECLAIM_GOT;
     }
-    add(&inv_slot_at(t, owner)->counters.reclaims, 1);
+    add_to_counter(&inv_slot_at(t, owner)->counters.reclaims, 1);
     return INV_RECLAIM_ASKED;
 }
 
@@ -190,7 +190,7 @@ bool inv_core_reclaim_cancel(struct inv_table *t, unsigned core, unsigned owner)
     do {
         if (inv_word_owner(w) != owner + 1 || !inv_word_reclaim(w) || tries++ == RMD_TRIES)
             return false;
-    } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), owner + 1, false)));
+    } while (!change_word(t, core, &w, inv_word_next(w, inv_word_holder(w), owner + 1, false)));
     return inv_word_holder(w) == INV_NOBODY;
 }
 
@@ -200,8 +200,8 @@ bool inv_core_claim(struct inv_table *t, unsigned core, unsigned me)
     do {
         if (inv_word_holder(w) != me + 1 || !inv_word_handed(w))
             return false;
-    } while (!move(t, core, &w,
-                   inv_word_next(w, me + 1, inv_word_owner(w), inv_word_reclaim(w)) &
+    } while (!change_word(t, core, &w,
+                          inv_word_next(w, me + 1, inv_word_owner(w), inv_word_reclaim(w)) &
                        ~INV_WORD_HANDED));
     return true;
 }
@@ -217,9 +217,9 @@ bool inv_core_forgo(struct inv_table *t, unsigned core, unsigned me)
         given = inv_word_holder(w) == me + 1 && inv_word_handed(w);
         next = inv_word_next(w, given ? INV_NOBODY : inv_word_holder(w), inv_word_owner(w),
                              inv_word_reclaim(w) && inv_word_owner(w) != me + 1);
-    } while (!move(t, core, &w, next));
+    } while (!change_word(t, core, &w, next));
     if (given)
-        account(t, core, w);
+        count_held_time(t, core, w);
     return inv_word_holder(next) == INV_NOBODY;
 }
 
@@ -231,9 +231,9 @@ bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned
         if (inv_word_owner(w) != name || inv_word_holder(w) == INV_NOBODY ||
             inv_word_holder(w) == name)
             return false;
-    } while (!move(t, core, &w, inv_word_next(w, name, name, false)));
-    account(t, core, w);
-    add(&inv_slot_at(t, owner)->counters.evictions, 1);
+    } while (!change_word(t, core, &w, inv_word_next(w, name, name, false)));
+    count_held_time(t, core, w);
+    add_to_counter(&inv_slot_at(t, owner)->counters.evictions, 1);
     *evicted = inv_word_holder(w) - 1;
     return true;
 }
@@ -271,7 +271,7 @@ void inv_want_set(struct inv_table *t, unsigned me, bool wants)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-static bool live(struct inv_table *t, unsigned slot)
+static bool is_live(struct inv_table *t, unsigned slot)
 {
     return atomic_load_explicit(&inv_slot_at(t, slot)->state, memory_order_relaxed) ==
            INV_SLOT_LIVE;
@@ -360,7 +360,7 @@ static bool give_to_parked(struct inv_table *t, unsigned whom, int core, bool pi
 
 static bool give_to_wanting(struct inv_table *t, unsigned whom, int core, bool pin)
 {
-    return inv_slot_valid(t, whom) && inv_want_get(t, whom) && live(t, whom) &&
+    return inv_slot_valid(t, whom) && inv_want_get(t, whom) && is_live(t, whom) &&
            is_parked(t, whom) && give_to_parked(t, whom, core, pin);
 }
 
@@ -399,7 +399,8 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
         return true;
     struct inv_slot *slot = inv_slot_at(t, owner);
     if (needs_home(slot, core)) {
-        if (!move(t, core, &w, inv_word_next(w, owner + 1, owner + 1, false) | INV_WORD_HANDED))
+        if (!change_word(t, core, &w,
+                         inv_word_next(w, owner + 1, owner + 1, false) | INV_WORD_HANDED))
             return false;
         count_taken(t, core, w, owner);
         if (pin)
@@ -419,7 +420,7 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
      * the owner does not need the core any more, and the reservation goes. */
     if (inv_want_get(t, owner))
         return true;
-    move(t, core, &w, inv_word_next(w, INV_NOBODY, owner + 1, false));
+    change_word(t, core, &w, inv_word_next(w, INV_NOBODY, owner + 1, false));
     return false;
 }
 
@@ -468,14 +469,14 @@ static bool fetch_home(struct inv_table *t, unsigned core, unsigned whom)
             return false;
         else
             next = inv_word_next(w, holder, owner, true);
-        if (!move(t, core, &w, next))
+        if (!change_word(t, core, &w, next))
             continue;
         if (holder == INV_NOBODY) {
             count_taken(t, core, w, whom);
             pin_sleeper(t, inv_slot_at(t, whom), core);
             return true;
         }
-        add(&inv_slot_at(t, whom)->counters.reclaims, 1);
+        add_to_counter(&inv_slot_at(t, whom)->counters.reclaims, 1);
         return false;
     }
 }
@@ -518,7 +519,7 @@ static void ask_for_owner(struct inv_table *t, unsigned core, unsigned name)
     for (unsigned tries = 0; tries < RMD_TRIES && inv_word_owner(w) == name &&
                              inv_word_holder(w) != name && !inv_word_reclaim(w) &&
                              (inv_word_holder(w) != INV_NOBODY || is_parked(t, name - 1)); tries++)
-        if (move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, true)))
+        if (change_word(t, core, &w, inv_word_next(w, inv_word_holder(w), name, true)))
             break;
 }
 
@@ -528,10 +529,11 @@ int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
     inv_word w = word_of(t, core);
     if (inv_word_owner(w) == name)
         return (int)name - 1;
-    for (unsigned tries = 0; !move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, false));)
+    for (unsigned tries = 0;
+         !change_word(t, core, &w, inv_word_next(w, inv_word_holder(w), name, false));)
         if (++tries == RMD_TRIES)
             return (int)inv_word_owner(w) - 1;
-    account(t, core, w);
+    count_held_time(t, core, w);
     int old = (int)inv_word_owner(w) - 1;
     disown(t, old);
     ask_for_owner(t, core, name);
@@ -542,10 +544,10 @@ bool inv_core_withdraw(struct inv_table *t, unsigned core)
 {
     inv_word w = word_of(t, core);
     unsigned tries = 0;
-    while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_ELSEWHERE, true)))
+    while (!change_word(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_ELSEWHERE, true)))
         if (++tries == RMD_TRIES)
             return false;
-    account(t, core, w);
+    count_held_time(t, core, w);
     disown(t, (long)inv_word_owner(w) - 1);
     return inv_word_holder(w) == INV_NOBODY;
 }
@@ -558,17 +560,18 @@ bool inv_core_left(struct inv_table *t, unsigned core)
 void inv_core_expel(struct inv_table *t, unsigned core)
 {
     inv_word w = word_of(t, core);
-    for (unsigned tries = 0; !move(t, core, &w, inv_word_next(w, INV_NOBODY, INV_ELSEWHERE, true));)
+    for (unsigned tries = 0;
+         !change_word(t, core, &w, inv_word_next(w, INV_NOBODY, INV_ELSEWHERE, true));)
         if (++tries == RMD_TRIES)
             return;
-    account(t, core, w);
+    count_held_time(t, core, w);
 }
 
 void inv_core_admit(struct inv_table *t, unsigned core)
 {
     inv_word w = word_of(t, core);
     unsigned tries = 0;
-    while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_NOBODY, false)))
+    while (!change_word(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_NOBODY, false)))
         if (++tries == RMD_TRIES)
             return;
 }
@@ -585,12 +588,12 @@ bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead)
             return false;
         held = inv_word_holder(w) == name;
         owned = inv_word_owner(w) == name;
-    } while (!move(t, core, &w,
-                   inv_word_next(w, held ? INV_NOBODY : inv_word_holder(w),
-                                 owned ? INV_NOBODY : inv_word_owner(w),
-                                 !owned && inv_word_reclaim(w))));
+    } while (!change_word(t, core, &w,
+                          inv_word_next(w, held ? INV_NOBODY : inv_word_holder(w),
+                                        owned ? INV_NOBODY : inv_word_owner(w),
+                                        !owned && inv_word_reclaim(w))));
     if (held)
-        account(t, core, w);
+        count_held_time(t, core, w);
     return held;
 }
 
@@ -601,10 +604,10 @@ bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder)
     do {
         if (inv_word_holder(w) != name || tries++ == RMD_TRIES)
             return false;
-    } while (!move(t, core, &w,
-                   inv_word_next(w, INV_NOBODY, inv_word_owner(w),
-                                 inv_word_reclaim(w) && inv_word_owner(w) != name)));
-    account(t, core, w);
+    } while (!change_word(t, core, &w,
+                          inv_word_next(w, INV_NOBODY, inv_word_owner(w),
+                                        inv_word_reclaim(w) && inv_word_owner(w) != name)));
+    count_held_time(t, core, w);
     return true;
 }
 
@@ -625,7 +628,7 @@ bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
         if (keeps == holder && owner == name && reclaim == inv_word_reclaim(w))
             return false;
         next = inv_word_next(w, keeps, name, reclaim);
-    } while (!move(t, core, &w, next));
+    } while (!change_word(t, core, &w, next));
     disown(t, (long)inv_word_owner(w) - 1);
     ask_for_owner(t, core, name);
     return true;
@@ -662,7 +665,7 @@ static void reap_slot(struct inv_slot *s)
 static void wake_all_stranded(struct inv_table *t, unsigned but)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (inv_slot_valid(t, s) && s != but && live(t, s))
+        if (inv_slot_valid(t, s) && s != but && is_live(t, s))
             wake_stranded(t, s);
 }
 

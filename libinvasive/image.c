@@ -74,7 +74,8 @@ struct walk {
 
 /* --- one file */
 
-static const void *at(const struct object *o, uint64_t offset, uint64_t bytes, size_t alignment)
+static const void *bytes_at(const struct object *o, uint64_t offset, uint64_t bytes,
+                            size_t alignment)
 {
     return offset <= o->size && bytes <= o->size - offset && offset % alignment == 0
                ? o->base + offset
@@ -82,7 +83,7 @@ static const void *at(const struct object *o, uint64_t offset, uint64_t bytes, s
 }
 /* So many of this type; NULL: the file is too short for them. */
 #define AT(o, offset, type, count)                                                                 \
-    ((const type *)at(o, offset, (uint64_t)(count) * sizeof(type), _Alignof(type)))
+    ((const type *)bytes_at(o, offset, (uint64_t)(count) * sizeof(type), _Alignof(type)))
 
 static bool map_file(struct object *o, const char *path)
 {
@@ -142,7 +143,7 @@ static const void *at_address(const struct object *o, uint64_t address, uint64_t
     for (unsigned i = 0; i < o->nsegments; i++) {
         const ElfW(Phdr) *s = &o->segments[i];
         if (s->p_type == PT_LOAD && address >= s->p_vaddr && address - s->p_vaddr < s->p_filesz)
-            return at(o, s->p_offset + (address - s->p_vaddr), bytes, alignment);
+            return bytes_at(o, s->p_offset + (address - s->p_vaddr), bytes, alignment);
     }
     return NULL;
 }
@@ -158,7 +159,7 @@ static uint64_t tagged(const struct object *o, int64_t tag)
     return 0;
 }
 
-static const char *string(const struct object *o, uint64_t offset)
+static const char *string_at(const struct object *o, uint64_t offset)
 {
     return offset < o->string_bytes ? o->strings + offset : "";
 }
@@ -168,7 +169,7 @@ static const char *tagged_string(const struct object *o, int64_t tag)
 {
     for (size_t i = 0; i < o->ndynamic; i++)
         if (o->dynamic[i].d_tag == tag)
-            return string(o, o->dynamic[i].d_un.d_val);
+            return string_at(o, o->dynamic[i].d_un.d_val);
     return NULL;
 }
 
@@ -210,7 +211,7 @@ static const char *defined_version(const struct object *library, unsigned index,
             v ? AT_ADDRESS(library, address + v->vd_aux, ElfW(Verdaux), 1) : NULL;
         if (!a)
             return NULL;
-        const char *defined = string(library, a->vda_name);
+        const char *defined = string_at(library, a->vda_name);
         if (name ? !strcmp(name, defined) : v->vd_ndx == index)
             return defined;
         address += v->vd_next;
@@ -245,7 +246,7 @@ static const ElfW(Sym) *symbol_at(const struct object *o, uint64_t index)
 }
 
 /* Does the library define this symbol in this version?  True if that cannot be found out. */
-static bool defines(const struct object *library, const char *name, const char *version)
+static bool defines_symbol(const struct object *library, const char *name, const char *version)
 {
     uint64_t address = tagged(library, DT_GNU_HASH);
     const struct gnu_table *table = AT_ADDRESS(library, address, struct gnu_table, 1);
@@ -264,7 +265,7 @@ static bool defines(const struct object *library, const char *name, const char *
         const ElfW(Sym) *symbol = link ? symbol_at(library, i) : NULL;
         if (!symbol)
             return true;
-        if ((*link | 1) == (hash | 1) && !strcmp(name, string(library, symbol->st_name))) {
+        if ((*link | 1) == (hash | 1) && !strcmp(name, string_at(library, symbol->st_name))) {
             const char *of = defined_version(library, version_index(library, i), NULL);
             if (of && !strcmp(of, version))
                 return true;
@@ -282,7 +283,7 @@ static void add_needs(struct needs *needs, const struct object *o, uint64_t addr
             return;
         if (!(a->vna_flags & VER_FLG_WEAK)) {
             needs->index[needs->count] = a->vna_other;
-            needs->name[needs->count++] = string(o, a->vna_name);
+            needs->name[needs->count++] = string_at(o, a->vna_name);
         }
         if (!a->vna_next)
             return;
@@ -298,7 +299,7 @@ static void find_needs(struct needs *needs, const struct object *o, const char *
         const ElfW(Verneed) *v = AT_ADDRESS(o, address, ElfW(Verneed), 1);
         if (!v)
             return;
-        if (!strcmp(string(o, v->vn_file), soname))
+        if (!strcmp(string_at(o, v->vn_file), soname))
             add_needs(needs, o, address + v->vn_aux, v->vn_cnt);
         if (!v->vn_next)
             return;
@@ -342,8 +343,8 @@ static bool lacks_symbol(const struct object *library, const struct object *o,
         unsigned index = version_index(o, i);
         for (unsigned n = 0; n < needs->count; n++)
             if (needs->index[n] == index &&
-                !defines(library, string(o, symbol->st_name), needs->name[n]))
-                return say_need(need, string(o, symbol->st_name), needs->name[n]);
+                !defines_symbol(library, string_at(o, symbol->st_name), needs->name[n]))
+                return say_need(need, string_at(o, symbol->st_name), needs->name[n]);
     }
     return false;
 }
@@ -361,7 +362,8 @@ static const char *keep_path(struct walk *w, const char *path, size_t length)
 }
 
 /* The file at `path` is an object of the process, if it is one at all. */
-static bool load(struct walk *w, const char *path, const char *name, const struct object *loader)
+static bool load_object(struct walk *w, const char *path, const char *name,
+                        const struct object *loader)
 {
     struct object o;
     if (w->count == OBJECTS || !map_file(&o, path))
@@ -411,7 +413,7 @@ static bool search_list(struct walk *w, const char *list, const char *name,
 {
     while (list && *list) {
         size_t length = strcspn(list, ":;");
-        if (join_path(w->path, list, length, name, owner) && load(w, w->path, name, loader))
+        if (join_path(w->path, list, length, name, owner) && load_object(w, w->path, name, loader))
             return true;
         list += length + (list[length] != '\0');
     }
@@ -443,7 +445,7 @@ static bool search_cache(struct walk *w, const char *name, const struct object *
     for (uint32_t i = 0; entry && i < header->count; i++)
         if (entry[i].key < w->cache.size && entry[i].value < w->cache.size &&
             !strcmp((const char *)w->cache.base + entry[i].key, name) &&
-            load(w, (const char *)w->cache.base + entry[i].value, name, loader))
+            load_object(w, (const char *)w->cache.base + entry[i].value, name, loader))
             return true;
     return false;
 }
@@ -495,7 +497,7 @@ static void load_needed(struct walk *w, const char *name, const struct object *l
     if (is_plain(name) || is_loaded(w, name))
         return;
     if (strchr(name, '/'))
-        load(w, name, name, loader);
+        load_object(w, name, name, loader);
     else if (!search_named(w, name, loader) && !search_cache(w, name, loader))
         search_list(w, defaults, name, NULL, loader);
 }
@@ -513,7 +515,7 @@ static void load_all(struct walk *w)
     for (unsigned i = 0; i < w->count; i++)
         for (size_t d = 0; d < w->objects[i].ndynamic; d++)
             if (w->objects[i].dynamic[d].d_tag == DT_NEEDED)
-                load_needed(w, string(&w->objects[i], w->objects[i].dynamic[d].d_un.d_val),
+                load_needed(w, string_at(&w->objects[i], w->objects[i].dynamic[d].d_un.d_val),
                             &w->objects[i]);
 }
 
@@ -607,7 +609,7 @@ static const struct object *find_c_library(struct walk *w)
     bool found = search_named(w, C_LIBRARY, program);
     if (!found && slash &&
         join_path(w->path, w->interpreter, (size_t)(slash - w->interpreter), C_LIBRARY, NULL))
-        found = load(w, w->path, C_LIBRARY, program);
+        found = load_object(w, w->path, C_LIBRARY, program);
     return found && w->count == 2 ? &w->objects[1] : NULL;
 }
 
@@ -683,7 +685,7 @@ static enum inv_image_verdict judge_file(struct walk *w, struct inv_image *image
     unmap_file(&file);
     if (!native)
         return elf ? INV_IMAGE_FOREIGN : INV_IMAGE_FITS;
-    if (!load(w, image->file, "", NULL))
+    if (!load_object(w, image->file, "", NULL))
         return INV_IMAGE_FITS;
     resolve_origin(w, &w->objects[0]);
     return judge_program(w, image);

@@ -228,7 +228,7 @@ static int become_rmd(void *argument)
     _exit(1);
 }
 
-static int detach(void *argument)
+static int detach_child(void *argument)
 {
     struct start *s = argument;
     clone(become_rmd, s->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, s);
@@ -250,7 +250,7 @@ static void copy_environment(char **to)
     *to = NULL;
 }
 
-static int spawn(struct start *s)
+static int spawn_rmd(struct start *s)
 {
     sigset_t all, mask;
     char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
@@ -261,7 +261,7 @@ static int spawn(struct start *s)
     /* No handler may run in the clones: what it writes would be ours. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &mask);
-    pid_t child = clone(detach, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, s);
+    pid_t child = clone(detach_child, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, s);
     int error = errno;
     while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
         ;
@@ -299,7 +299,7 @@ static bool wait_ready(int fd, char *why, size_t why_bytes)
     return false;
 }
 
-static int move_up(int fd)
+static int move_descriptor_up(int fd)
 {
     int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, ABOVE_FD);
     int error = errno;
@@ -314,7 +314,7 @@ static int listen_on(const char *name)
 {
     struct sockaddr_un address;
     socklen_t size = inv_socket_address(&address, name);
-    int fd = move_up(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = move_descriptor_up(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, size) || listen(fd, 1024))) {
         int error = errno;
         close(fd);
@@ -353,7 +353,7 @@ static int start_rmd(const struct inv_launch *l, const char *rmd, int listener, 
     int failed = -1;
     if (s.envp) {
         copy_environment(s.envp);
-        failed = spawn(&s);
+        failed = spawn_rmd(&s);
     }
     int error = errno;
     free(s.envp);
@@ -375,7 +375,7 @@ enum inv_started inv_launch_start(const struct inv_launch *l, const char *rmd, c
             close(listener);
         return INV_START_FAILED;
     }
-    ready[1] = move_up(ready[1]);
+    ready[1] = move_descriptor_up(ready[1]);
     bool good = false;
     if (ready[1] < 0 || start_rmd(l, rmd, listener, ready[1]))
         snprintf(why, why_bytes, "%s", strerror(errno));

@@ -139,7 +139,7 @@ static char *write_preload(char *text, const char *from, enum keep keep, const c
 
 /* --- what is said */
 
-static int ask(const char *socket, const struct inv_request *request, uint64_t until_ns)
+static int ask_rmd(const char *socket, const struct inv_request *request, uint64_t until_ns)
 {
     struct inv_reply reply;
     uint64_t now = inv_now_ns();
@@ -170,10 +170,10 @@ static bool is_first(const struct inv_image *image, char *const envp[])
     if (image->verdict == INV_IMAGE_OPENMP)
         request.launch = inv_hash_text(request.launch, image->object);
     uint64_t until_ns = inv_now_ns() + ASK_TIMEOUT_MS * NS_PER_MS;
-    int first = socket && *socket ? ask(socket, &request, until_ns) : -1;
+    int first = socket && *socket ? ask_rmd(socket, &request, until_ns) : -1;
     if (first < 0 && name > 0 && name < sizeof here - 1) { /* that of another node than the first */
         snprintf(here, sizeof here, "@%.*s", (int)name, launch);
-        first = ask(here, &request, until_ns);
+        first = ask_rmd(here, &request, until_ns);
     }
     for (size_t i = 0; first < 0 && i < sizeof ranks / sizeof *ranks; i++) {
         const char *rank = value_of(envp, ranks[i]);
@@ -199,7 +199,7 @@ static int format_line(char *line, const struct inv_image *i, const char *who)
                     i->verdict == INV_IMAGE_STATIC ? "it is linked statically" : i->need);
 }
 
-static void say(struct work *work, const char *who)
+static void say_verdict(struct work *work, const char *who)
 {
     int n = format_line(work->line, &work->image, who);
     if (n > 0 && n < LINE_BYTES)
@@ -223,8 +223,8 @@ const char *inv_search_path(const char *file, char path[PATH_MAX])
     }
 }
 
-static void look(struct work *work, const char *file, bool search, const char *preload,
-                 const char *library_path)
+static void judge_file(struct work *work, const char *file, bool search, const char *preload,
+                       const char *library_path)
 {
     const char *found = search && !strchr(file, '/') ? inv_search_path(file, work->path) : NULL;
     inv_image_look(&work->image, found ? found : file, preload, library_path);
@@ -274,11 +274,11 @@ char *const *inv_preload_environment(const char *file, bool search, char *const 
     char *all = (char *)(work + 1);
     char *some = write_preload(all, value_of(envp, PRELOAD), KEEP_ALL, stock);
     const char *value = all + sizeof PRELOAD;
-    look(work, file, search, value, value_of(envp, "LD_LIBRARY_PATH"));
+    judge_file(work, file, search, value, value_of(envp, "LD_LIBRARY_PATH"));
     /* valgrind's tools are static, and start the program with what LD_PRELOAD names */
     bool valgrind = image->verdict == INV_IMAGE_STATIC && value_of(envp, "VALGRIND_LAUNCHER");
     if (image->verdict != INV_IMAGE_FITS && !valgrind && is_first(image, envp))
-        say(work, who);
+        say_verdict(work, who);
     errno = error;
     switch (image->verdict) {
     case INV_IMAGE_STATIC:

@@ -16,13 +16,16 @@ enum { RESTART_MS = 1000, RESTART_PAUSE_MS = 20 };
 enum { NAME_MIN = 2, NAME_MAX_BYTES = sizeof((struct sockaddr_un *)0)->sun_path - 1 };
 enum { NAME_SHOWN = 300 }; /* bytes */
 
-static bool fits(size_t length) { return length >= NAME_MIN && length <= NAME_MAX_BYTES; }
+static bool is_valid_length(size_t length)
+{
+    return length >= NAME_MIN && length <= NAME_MAX_BYTES;
+}
 
 socklen_t inv_socket_address(struct sockaddr_un *address, const char *name)
 {
     size_t length = strlen(name);
     bool abstract = name[0] == '@';
-    if (!fits(length)) {
+    if (!is_valid_length(length)) {
         errno = length < NAME_MIN ? EINVAL : ENAMETOOLONG;
         return 0;
     }
@@ -37,7 +40,7 @@ const char *inv_socket_unfit(const char *name, char text[INV_SOCKET_UNFIT])
 {
     size_t length = strlen(name);
     bool is_short = length < NAME_MIN;
-    if (fits(length))
+    if (is_valid_length(length))
         return NULL;
     snprintf(text, INV_SOCKET_UNFIT, "socket %s '%.*s%s' has %zu byte%s, at %s %d %s",
              name[0] == '@' ? "name" : "path", NAME_SHOWN, name, length > NAME_SHOWN ? "..." : "",

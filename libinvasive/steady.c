@@ -6,7 +6,7 @@
 
 static const double CLEARLY = 0.10, SLIGHTLY = 0.05; /* other than told */
 
-static bool tell(struct inv_steady *s, double value)
+static bool set_told(struct inv_steady *s, double value)
 {
     *s = (struct inv_steady){.told = value};
     return true;
@@ -17,7 +17,7 @@ bool inv_steady_add(struct inv_steady *s, double value)
     s->all += value;
     s->count++;
     if (s->told == 0)
-        return s->count >= INV_STEADY_FIRST && s->all > 0 && tell(s, s->all / s->count);
+        return s->count >= INV_STEADY_FIRST && s->all > 0 && set_told(s, s->all / s->count);
     double change = value - s->told;
     int side = change > CLEARLY * s->told ? 1 : change < -CLEARLY * s->told ? -1 : 0;
     if (side != s->side || side == 0) {
@@ -27,10 +27,10 @@ bool inv_steady_add(struct inv_steady *s, double value)
     }
     s->sum += value;
     if (side && ++s->run >= INV_STEADY_RUN)
-        return tell(s, s->sum / s->run);
+        return set_told(s, s->sum / s->run);
     if (s->count < INV_STEADY_BLOCK || s->run > 1) /* a run will tell by itself */
         return false;
     double mean = s->all / s->count;
     s->all = s->count = 0;
-    return fabs(mean - s->told) > SLIGHTLY * s->told && tell(s, mean);
+    return fabs(mean - s->told) > SLIGHTLY * s->told && set_told(s, mean);
 }

@@ -56,7 +56,7 @@ bool inv_creates_strangers(void)
 /* Not the cached id of a thread that holds a core: a child of a fork would have it, too. */
 static int32_t own_tid(void) { return (int32_t)syscall(SYS_gettid); }
 
-static void replace(int32_t from, int32_t to)
+static void replace_stranger(int32_t from, int32_t to)
 {
     for (unsigned i = 0; i < INV_STRANGERS; i++) {
         int32_t expected = from;
@@ -69,11 +69,11 @@ static void replace(int32_t from, int32_t to)
 
 void inv_stranger_begins(void)
 {
-    replace(0, own_tid());
+    replace_stranger(0, own_tid());
     atomic_fetch_add_explicit(&inv_strangers_count, 1, memory_order_relaxed);
 }
 
-void inv_stranger_ends(void) { replace(own_tid(), 0); }
+void inv_stranger_ends(void) { replace_stranger(own_tid(), 0); }
 
 /* Threads of the program may begin regions, and join.  relaxed: a guess. */
 static bool holds_core(int32_t tid)
@@ -92,7 +92,7 @@ static uint64_t taken_ns(unsigned *count)
         int32_t tid = atomic_load_explicit(&threads[i], memory_order_relaxed);
         uint64_t cpu = tid ? inv_thread_cpu_ns(tid) : 0;
         if (tid && cpu == 0)
-            replace(tid, 0); /* it has ended in a way that we do not see */
+            replace_stranger(tid, 0); /* it has ended in a way that we do not see */
         uint64_t before = tid == last.tid[i] ? last.cpu_ns[i] : 0;
         if (cpu > before && !holds_core(tid))
             taken += cpu - before;
@@ -104,7 +104,7 @@ static uint64_t taken_ns(unsigned *count)
 }
 
 /* Threads that hold a core now get their CPUs at once, the others when their next hold begins. */
-static void place(bool by_kernel)
+static void place_holders(bool by_kernel)
 {
     struct inv_table *t = inv_process.table;
     struct inv_cpus cpus;
@@ -117,14 +117,14 @@ static void place(bool by_kernel)
     }
 }
 
-static void decide(double part)
+static void decide_placement(double part)
 {
     bool by_kernel = atomic_load_explicit(&inv_placing, memory_order_relaxed) % 2 != 0;
     last.quiet = part < QUIET ? last.quiet + 1 : 0;
     if (!by_kernel && part > BUSY)
-        place(true);
+        place_holders(true);
     else if (by_kernel && last.quiet >= QUIET_LOOKS)
-        place(false);
+        place_holders(false);
 }
 
 void inv_strangers_look(void)
@@ -139,7 +139,7 @@ void inv_strangers_look(void)
     unsigned count = 0;
     uint64_t taken = taken_ns(&count);
     if (last.at_ns)
-        decide((double)taken / (double)(now - last.at_ns));
+        decide_placement((double)taken / (double)(now - last.at_ns));
     last.at_ns = now;
     atomic_store_explicit(&next_ns, now + PERIOD_NS + count * PERIOD_NS / 8, memory_order_relaxed);
     atomic_store_explicit(&looking, false, memory_order_release);

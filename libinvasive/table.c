@@ -24,7 +24,7 @@ _Static_assert(sizeof(struct inv_slot) % 64 == 0, "slots do not share cache line
 _Static_assert(INV_PARKED_MAX == 64, "one bit of inv_slot.parked each");
 _Static_assert(INV_MAX_SLOTS < 0xffff, "slot + 1 fits in the field of a core's word");
 
-static struct inv_table *map(int fd, int prot)
+static struct inv_table *map_table(int fd, int prot)
 {
     void *p = mmap(NULL, INV_TABLE_BYTES, prot, MAP_SHARED, fd, 0);
     return p == MAP_FAILED ? NULL : p;
@@ -50,8 +50,8 @@ int inv_memory_resize(int fd, off_t bytes)
     return ftruncate(fd, bytes);
 }
 
-static void fill(struct inv_table *t, unsigned ncores, const int *os_cpus, unsigned nslots,
-                 enum inv_mode mode)
+static void init_table(struct inv_table *t, unsigned ncores, const int *os_cpus, unsigned nslots,
+                       enum inv_mode mode)
 {
     t->version = INV_TABLE_VERSION;
     t->ncores = ncores;
@@ -90,7 +90,7 @@ struct inv_table *inv_table_private(unsigned ncores, const int *os_cpus, unsigne
     void *p = mmap(NULL, INV_TABLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-    fill(p, ncores, os_cpus, nslots, mode);
+    init_table(p, ncores, os_cpus, nslots, mode);
     return p;
 }
 
@@ -104,10 +104,10 @@ int inv_table_create(unsigned ncores, const int *os_cpus, unsigned nslots, enum 
         return -1;
     if (inv_memory_resize(fd, INV_TABLE_BYTES) != 0 || fcntl(fd, F_ADD_SEALS, TABLE_SEALS) != 0)
         return close_failed(fd);
-    struct inv_table *t = map(fd, PROT_READ | PROT_WRITE);
+    struct inv_table *t = map_table(fd, PROT_READ | PROT_WRITE);
     if (!t)
         return close_failed(fd);
-    fill(t, ncores, os_cpus, nslots, mode);
+    init_table(t, ncores, os_cpus, nslots, mode);
     *out = t;
     return fd;
 }
@@ -119,7 +119,7 @@ static bool is_table(const struct inv_table *t)
            t->nslots >= 1 && t->nslots <= INV_MAX_SLOTS && t->mode <= INV_MODE_ANONYMOUS;
 }
 
-static bool stays(int fd)
+static bool is_sealed(int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -132,14 +132,14 @@ static bool stays(int fd)
 
 struct inv_table *inv_table_map_unread(int fd)
 {
-    return stays(fd) ? map(fd, PROT_READ | PROT_WRITE) : NULL;
+    return is_sealed(fd) ? map_table(fd, PROT_READ | PROT_WRITE) : NULL;
 }
 
 struct inv_table *inv_table_map(int fd, bool writable)
 {
-    if (!stays(fd))
+    if (!is_sealed(fd))
         return NULL;
-    struct inv_table *t = map(fd, writable ? PROT_READ | PROT_WRITE : PROT_READ);
+    struct inv_table *t = map_table(fd, writable ? PROT_READ | PROT_WRITE : PROT_READ);
     if (t && !is_table(t)) {
         inv_table_unmap(t);
         errno = EPROTO;

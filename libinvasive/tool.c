@@ -90,7 +90,7 @@ static struct heard *heard_of(int hold)
     return h;
 }
 
-static void unlock(struct heard *h)
+static void unlock_heard(struct heard *h)
 {
     atomic_store_explicit(&h->locked, false, memory_order_release);
 }
@@ -101,7 +101,7 @@ static inv_word word_of(int core)
                                 memory_order_acquire);
 }
 
-static bool ours(int hold)
+static bool is_owned(int hold)
 {
     return hold == INV_HOLD_TOKEN || inv_word_owner(word_of(hold)) == inv_process.slot + 1;
 }
@@ -112,16 +112,16 @@ static int number_of(int hold)
 }
 
 /* Why does the process give the hold up? */
-static enum inv_tool_departure reason(int hold)
+static enum inv_tool_departure departure_reason(int hold)
 {
-    if (ours(hold))
+    if (is_owned(hold))
         return INV_TOOL_LENT;
     return inv_word_reclaim(word_of(hold)) ? INV_TOOL_RECLAIMED : INV_TOOL_RETURNED;
 }
 
 /* The tool to tell, if there still is one; h is then about what it has heard.  Here and in what
  * follows the caller has the lock.  A process without a manager has no claim, so none of its cores is told. */
-static const struct inv_tool *listener(struct heard *h)
+static const struct inv_tool *tool_to_tell(struct heard *h)
 {
     const struct inv_tool *tool = inv_process.alone ? NULL : inv_tool_get();
     if (h->tool != tool)
@@ -132,7 +132,7 @@ static const struct inv_tool *listener(struct heard *h)
 
 static void tell_arrival(struct heard *h, int hold)
 {
-    const struct inv_tool *tool = listener(h);
+    const struct inv_tool *tool = tool_to_tell(h);
     if (!tool)
         return;
     if (h->held > 0 && hold != INV_HOLD_TOKEN) {
@@ -140,12 +140,12 @@ static void tell_arrival(struct heard *h, int hold)
         h->held--;
     }
     h->held++;
-    tool->core_arrived(number_of(hold), ours(hold) ? INV_TOOL_OWN : INV_TOOL_BORROWED);
+    tool->core_arrived(number_of(hold), is_owned(hold) ? INV_TOOL_OWN : INV_TOOL_BORROWED);
 }
 
 static void tell_departure(struct heard *h, int hold, enum inv_tool_departure how)
 {
-    const struct inv_tool *tool = listener(h);
+    const struct inv_tool *tool = tool_to_tell(h);
     if (!tool || h->held == 0)
         return;
     h->held--;
@@ -159,7 +159,7 @@ void inv_tool_tell_arrival(int hold)
     if (!h)
         return;
     tell_arrival(h, hold);
-    unlock(h);
+    unlock_heard(h);
 }
 
 void inv_tool_tell_departure(int hold)
@@ -168,8 +168,8 @@ void inv_tool_tell_departure(int hold)
     struct heard *h = heard_of(hold);
     if (!h)
         return;
-    tell_departure(h, hold, reason(hold));
-    unlock(h);
+    tell_departure(h, hold, departure_reason(hold));
+    unlock_heard(h);
 }
 
 /* Another thread of ours may have got the core again since: then its arrival tells of both. */
@@ -182,7 +182,7 @@ void inv_tool_tell_loss(int hold)
     if (h && inv_word_holder(word_of(hold)) != inv_process.slot + 1)
         tell_departure(h, hold, INV_TOOL_EVICTED);
     if (h)
-        unlock(h);
+        unlock_heard(h);
 }
 
 void inv_tool_left_domain(void)
@@ -193,9 +193,9 @@ void inv_tool_left_domain(void)
     for (int hold = 0; hold < (int)inv_process.ncores; hold++)
         inv_tool_tell_departure(hold);
     struct heard *h = heard_of(INV_HOLD_TOKEN);
-    while (listener(h) && h->held > 0)
+    while (tool_to_tell(h) && h->held > 0)
         tell_departure(h, INV_HOLD_TOKEN, INV_TOOL_LENT);
-    unlock(h);
+    unlock_heard(h);
 }
 
 /* A tool that comes late hears what we hold. */
@@ -213,9 +213,9 @@ static void tell_holdings(void)
         struct heard *h = heard_of(core);
         inv_word w = word_of(core);
         bool held = inv_word_holder(w) == inv_process.slot + 1 && !inv_word_handed(w);
-        if (held && listener(h) && h->held == 0)
+        if (held && tool_to_tell(h) && h->held == 0)
             tell_arrival(h, core);
-        unlock(h);
+        unlock_heard(h);
     }
 }
 
@@ -266,7 +266,7 @@ void inv_tool_unregister(void)
 
 /* --- INVASIVE_TOOL */
 
-static void complain(const char *path, const char *what)
+static void complain_of_tool(const char *path, const char *what)
 {
     char line[512];
     int n = snprintf(line, sizeof line, "invasive: INVASIVE_TOOL=%.300s: %.100s. "
@@ -282,17 +282,17 @@ static void __attribute__((constructor)) load_tool(void)
     INV_UNCANCELLED;
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!object) {
-        complain(path, dlerror());
+        complain_of_tool(path, dlerror());
         return;
     }
     int (*start)(void) = (int (*)(void))dlsym(object, "inv_tool_start");
     if (!start) {
-        complain(path, "it defines no function inv_tool_start");
+        complain_of_tool(path, "it defines no function inv_tool_start");
         return;
     }
     int result = start();
     char what[64];
     snprintf(what, sizeof what, "its inv_tool_start returned %d", result);
     if (result != 0)
-        complain(path, what);
+        complain_of_tool(path, what);
 }

@@ -27,7 +27,8 @@ static hwloc_obj_t cache_of(hwloc_topology_t machine, hwloc_obj_t pu)
     return l3 ? l3 : hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_L2CACHE, pu);
 }
 
-static bool same(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_obj_t a, hwloc_obj_t b)
+static bool are_in_same(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_obj_t a,
+                        hwloc_obj_t b)
 {
     return hwloc_get_ancestor_obj_by_type(machine, type, a) ==
            hwloc_get_ancestor_obj_by_type(machine, type, b);
@@ -36,22 +37,22 @@ static bool same(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_obj_t a,
 /* Outermost first: what holds them apart there does so further in, however the machine nests
  * caches and NUMA nodes.  Where there is nothing of a kind all share it, but for physical
  * cores, which hwloc may not know of. */
-static enum inv_apart distance(hwloc_topology_t machine, hwloc_obj_t a, hwloc_obj_t b)
+static enum inv_apart distance_between(hwloc_topology_t machine, hwloc_obj_t a, hwloc_obj_t b)
 {
-    if (!same(machine, HWLOC_OBJ_PACKAGE, a, b))
+    if (!are_in_same(machine, HWLOC_OBJ_PACKAGE, a, b))
         return INV_SAME_MACHINE;
     if (a->nodeset && b->nodeset && !hwloc_bitmap_isequal(a->nodeset, b->nodeset))
         return INV_SAME_PACKAGE;
     if (cache_of(machine, a) != cache_of(machine, b))
         return INV_SAME_NODE;
-    return same(machine, HWLOC_OBJ_CORE, a, b) &&
+    return are_in_same(machine, HWLOC_OBJ_CORE, a, b) &&
                    hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_CORE, a)
                ? INV_SAME_CORE
                : INV_SAME_CACHE;
 }
 
 /* False when there is no room for it. */
-static bool take(struct inv_topology *t, int cpu, enum inv_apart apart)
+static bool add_core(struct inv_topology *t, int cpu, enum inv_apart apart)
 {
     if (t->ncores == INV_MAX_CORES) {
         t->unused++;
@@ -75,17 +76,17 @@ static bool take_in_machine_order(struct inv_topology *t, hwloc_topology_t machi
             continue;
         if (left)
             inv_cpus_remove(left, cpu);
-        enum inv_apart apart = last ? distance(machine, last, pu) : INV_SAME_MACHINE;
+        enum inv_apart apart = last ? distance_between(machine, last, pu) : INV_SAME_MACHINE;
         if (first_only && apart == INV_SAME_CORE)
             continue;
-        all &= take(t, left ? (int)cpu : -1, apart);
+        all &= add_core(t, left ? (int)cpu : -1, apart);
         last = pu;
     }
     return all;
 }
 
 /* The machine that we run on, or the one described. */
-static bool load(hwloc_topology_t *machine, const char *description)
+static bool load_machine(hwloc_topology_t *machine, const char *description)
 {
     if (hwloc_topology_init(machine))
         return false;
@@ -96,7 +97,7 @@ static bool load(hwloc_topology_t *machine, const char *description)
     return false;
 }
 
-static void describe(struct inv_topology *t, const char *what, const char *more)
+static void describe_cores(struct inv_topology *t, const char *what, const char *more)
 {
     static const char *const name[] = {"core", "cache", "NUMA node", "package"};
     unsigned groups[INV_SAME_MACHINE] = {0};
@@ -142,14 +143,14 @@ int inv_topology_detect(struct inv_topology *t, const char *cpu_list, bool first
         return -1;
     }
     left = allowed;
-    if (load(&machine, NULL)) {
+    if (load_machine(&machine, NULL)) {
         take_in_machine_order(t, machine, &left, first_only);
         hwloc_topology_destroy(machine);
     }
     for (unsigned cpu = 0; cpu < INV_MAX_CPUS; cpu++) /* what hwloc did not know of */
         if (inv_cpus_has(&left, cpu))
-            take(t, (int)cpu, INV_SAME_MACHINE);
-    describe(t, "CPU", t->unused ? " (more are allowed, unused)" : "");
+            add_core(t, (int)cpu, INV_SAME_MACHINE);
+    describe_cores(t, "CPU", t->unused ? " (more are allowed, unused)" : "");
     return 0;
 }
 
@@ -158,13 +159,13 @@ void inv_topology_resume(struct inv_topology *t, unsigned ncores, const int32_t 
 {
     t->ncores = t->unused = 0;
     for (unsigned c = 0; c < ncores; c++)
-        take(t, os_cpu[c], (enum inv_apart)apart[c]);
-    describe(t, "CPU", "");
+        add_core(t, os_cpu[c], (enum inv_apart)apart[c]);
+    describe_cores(t, "CPU", "");
 }
 
 /* hwloc builds any machine, and takes minutes for some.  Counts are numbers after a colon, or words
  * that are numbers; what is in parentheses are sizes and indexes. */
-static bool too_large(const char *description)
+static bool is_too_large(const char *description)
 {
     unsigned long threads = 1;
     char before = ' ';
@@ -181,13 +182,13 @@ static bool too_large(const char *description)
 static int emulate_described(struct inv_topology *t, const char *description, bool first_only)
 {
     hwloc_topology_t machine;
-    if (too_large(description) || !load(&machine, description)) {
+    if (is_too_large(description) || !load_machine(&machine, description)) {
         errno = EINVAL;
         return -1;
     }
     bool all = take_in_machine_order(t, machine, NULL, first_only);
     hwloc_topology_destroy(machine);
-    describe(t, "emulated core", "");
+    describe_cores(t, "emulated core", "");
     errno = EINVAL;
     return all ? 0 : -1;
 }
@@ -206,7 +207,7 @@ int inv_topology_emulate(struct inv_topology *t, const char *machine, bool first
         return -1;
     }
     for (unsigned long i = 0; i < ncores; i++)
-        take(t, -1, INV_SAME_CACHE);
-    describe(t, "emulated core", "");
+        add_core(t, -1, INV_SAME_CACHE);
+    describe_cores(t, "emulated core", "");
     return 0;
 }

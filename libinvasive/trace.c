@@ -56,7 +56,7 @@ static bool await_room(struct inv_table *t, struct inv_trace_ring *r, unsigned r
     return room;
 }
 
-static struct inv_trace_event *reserve(struct inv_table *t)
+static struct inv_trace_event *reserve_event(struct inv_table *t)
 {
     unsigned ring = atomic_load_explicit(&inv_trace_ring, memory_order_relaxed);
     if (ring >= INV_TRACE_RINGS)
@@ -86,7 +86,7 @@ static struct inv_trace_event *reserve(struct inv_table *t)
 }
 
 /* release: partner is the reader's acquire load of head; body is complete then */
-static void fill(struct inv_trace_event *e, uint64_t head, uint64_t body)
+static void fill_event(struct inv_trace_event *e, uint64_t head, uint64_t body)
 {
     atomic_store_explicit(&e->body, body, memory_order_relaxed);
     atomic_store_explicit(&e->head, head, memory_order_release);
@@ -94,9 +94,9 @@ static void fill(struct inv_trace_event *e, uint64_t head, uint64_t body)
 
 void inv_trace_write(struct inv_table *t, enum inv_trace_kind kind, uint64_t body)
 {
-    struct inv_trace_event *e = reserve(t);
+    struct inv_trace_event *e = reserve_event(t);
     if (e)
-        fill(e, inv_trace_head(kind, 0, INV_TRACE_DONE, inv_now_ns()), body);
+        fill_event(e, inv_trace_head(kind, 0, INV_TRACE_DONE, inv_now_ns()), body);
 }
 
 /* --- changes of a core's word */
@@ -126,10 +126,10 @@ static uint64_t change(inv_word old, inv_word next)
 struct inv_trace_intent inv_trace_intend(struct inv_table *t, unsigned core, inv_word old,
                                          inv_word next)
 {
-    struct inv_trace_intent intent = {.event = reserve(t)}; /* may wait */
+    struct inv_trace_intent intent = {.event = reserve_event(t)}; /* may wait */
     intent.head = inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_INTENT, inv_now_ns());
     if (intent.event)
-        fill(intent.event, intent.head, change(old, next));
+        fill_event(intent.event, intent.head, change(old, next));
     return intent;
 }
 
@@ -146,8 +146,8 @@ void inv_trace_settle(struct inv_trace_intent intent, bool happened)
 
 void inv_trace_late(struct inv_table *t, unsigned core, inv_word old, inv_word next)
 {
-    struct inv_trace_event *e = reserve(t);
+    struct inv_trace_event *e = reserve_event(t);
     if (e)
-        fill(e, inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_DONE, inv_now_ns()),
-             change(old, next));
+        fill_event(e, inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_DONE, inv_now_ns()),
+                   change(old, next));
 }

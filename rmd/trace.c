@@ -558,7 +558,7 @@ static struct reading *read_table(int fd)
     return NULL;
 }
 
-/* Tracing is on from here: every later change of a word is in a ring (core.c, move). */
+/* Tracing is on from here: every later change of a word is in a ring (core.c, change_word). */
 static void begin_table(struct rmd_domain *d, int fd)
 {
     struct inv_table *t = d->table;
@@ -575,7 +575,7 @@ static void begin_table(struct rmd_domain *d, int fd)
         if (d->procs[s].used)
             begin_ring(d, s);
     struct inv_trace_first *core = body_of(item);
-    atomic_store(&t->tracing, 1); /* seq_cst: partners are the loads in core.c, move */
+    atomic_store(&t->tracing, 1); /* seq_cst: partners are the loads in core.c, change_word */
     item->reading = d->trace->now;
     item->chunk->a = ncores;
     item->chunk->b = (d->topology.emulated ? 1 : 0) | (t->mode == INV_MODE_ANONYMOUS ? 2 : 0);
