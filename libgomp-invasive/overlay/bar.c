@@ -27,7 +27,7 @@ static void wake_all (gomp_barrier_t *bar, struct gomp_team *team)
         gomp_tasks_signal(tasks, INT_MAX);
 }
 
-static unsigned after (unsigned generation)
+static unsigned next_generation (unsigned generation)
 {
     return (generation & -BAR_INCR) + BAR_INCR + (generation & BAR_TASKS);
 }
@@ -35,7 +35,7 @@ static unsigned after (unsigned generation)
 void gomp_barrier_open (gomp_barrier_t *bar, unsigned generation)
 {
     /* seq_cst: partner is sleep_at_barrier, which says that it sleeps and then looks here */
-    if (__atomic_compare_exchange_n(&bar->generation, &generation, after(generation), false,
+    if (__atomic_compare_exchange_n(&bar->generation, &generation, next_generation(generation), false,
                                     __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         wake_all(bar, team_of(bar));
     gomp_context_make_way();
@@ -56,10 +56,10 @@ static bool open_if_done (gomp_barrier_t *bar)
             __atomic_fetch_or(&bar->generation, BAR_WAITING_FOR_TASK, __ATOMIC_SEQ_CST);
             return false;
         }
-        __atomic_exchange_n(&bar->generation, after(now), __ATOMIC_SEQ_CST);
+        __atomic_exchange_n(&bar->generation, next_generation(now), __ATOMIC_SEQ_CST);
         wake_all(bar, team);
     } else {
-        __atomic_exchange_n(&bar->generation, after(now), __ATOMIC_SEQ_CST);
+        __atomic_exchange_n(&bar->generation, next_generation(now), __ATOMIC_SEQ_CST);
         /* A core that sleeps comes too late for the contexts of a short region. */
         if (!gomp_unpark_sleepers((int *)&bar->generation, INT_MAX) &&
             !(bar->region && bar->region->brief))
@@ -85,8 +85,8 @@ void gomp_barrier_arrived (gomp_barrier_t *bar, unsigned count)
     struct gomp_team *team = team_of(bar);
     unsigned now = __atomic_load_n(&bar->generation, __ATOMIC_SEQ_CST);
     if ((now & BAR_WAITING_FOR_TASK) && !gomp_tasks_outstanding(team) &&
-        __atomic_compare_exchange_n(&bar->generation, &now, after(now), false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_RELAXED))
+        __atomic_compare_exchange_n(&bar->generation, &now, next_generation(now), false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         wake_all(bar, team);
 }
 

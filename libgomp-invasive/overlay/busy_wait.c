@@ -28,7 +28,7 @@ struct loop {
 
 /* Can the loop continue after this instruction as a busy-wait loop?  Each condition has to depend on what was loaded, and
  * what follows a jump out of the loop has to be reached by another jump. */
-static bool follow (struct loop *l, ptrdiff_t at, const struct instruction *i)
+static bool may_continue (struct loop *l, ptrdiff_t at, const struct instruction *i)
 {
     ptrdiff_t target = at + i->target;
     bool back = target == 0 && at == l->last, inside = target > at && target <= l->last;
@@ -45,7 +45,7 @@ static bool follow (struct loop *l, ptrdiff_t at, const struct instruction *i)
     return inside || back || target < 0 || target > l->last;
 }
 
-static bool add (struct loop *l, ptrdiff_t at, const struct instruction *i)
+static bool add_instruction (struct loop *l, ptrdiff_t at, const struct instruction *i)
 {
     bool depends = i->loads || (i->reads & l->loaded) != 0;
     l->exposed |= i->reads & ~l->defined;
@@ -56,7 +56,7 @@ static bool add (struct loop *l, ptrdiff_t at, const struct instruction *i)
     }
     if (depends)
         l->loaded |= i->writes;
-    return follow(l, at, i);
+    return may_continue(l, at, i);
 }
 
 /* Does the loop busy-wait whose jump back is `last` bytes after its beginning?  end: of the code. */
@@ -67,7 +67,7 @@ static bool busy_waits (const unsigned char *first, ptrdiff_t last, const unsign
     while (at <= last) {
         struct instruction i = {0};
         decode(first + at, end, &i);
-        if (i.bytes == 0 || !add(&l, at, &i))
+        if (i.bytes == 0 || !add_instruction(&l, at, &i))
             return false;
         if (at == last)
             return l.ends && (l.exposed & l.written) == 0;

@@ -25,7 +25,7 @@ struct gomp_carrier {
     /* Of the carrier's thread only: */
     struct gomp_context loop;     /* its own stack; addr and val: what its loop waits for */
     struct gomp_context *running; /* the loop or a context */
-    struct gomp_context *ended;   /* has ended and may still be on its stack: see collect */
+    struct gomp_context *ended;   /* has ended and may still be on its stack: see reuse_ended */
     struct gomp_context *spares;  /* are to be used next, the last one that ended first */
     unsigned nspares;
     bool barren;                  /* the last one that ended had found nothing to start */
@@ -33,7 +33,7 @@ struct gomp_carrier {
     struct arrivals {
         struct gomp_region *region;
         unsigned count;
-    } arrivals; /* at the barrier of that region's team, which have not been counted: see arrive */
+    } arrivals; /* at the barrier of that region's team, not counted yet: see note_arrival */
     bool tickets_first;
     unsigned looks;
     bool may_steal; /* it has idled for a while, and seen a context that another carrier leaves */
@@ -106,7 +106,7 @@ static bool has_changed (const struct gomp_context *x)
     return !x->addr || __atomic_load_n(x->addr, __ATOMIC_ACQUIRE) != x->val;
 }
 
-static void append (struct gomp_carrier *c, struct gomp_context *x)
+static void append_context (struct gomp_carrier *c, struct gomp_context *x)
 {
     struct gomp_context *run = c->last_run;
     x->next = NULL;
@@ -180,7 +180,7 @@ static bool any_for_thieves (struct gomp_carrier *c)
 }
 
 /* Does the context run implicit tasks of the region, or of a region nested in it?  of NULL: of any region. */
-static bool is_of (const struct gomp_context *x, const struct gomp_region *of)
+static bool belongs_to (const struct gomp_context *x, const struct gomp_region *of)
 {
     return !of || gomp_region_is_within(x->region, of);
 }
@@ -192,8 +192,8 @@ static struct gomp_context *take_as_thief (struct gomp_carrier *c, const struct 
         return NULL;
     gomp_spinlock_lock(&c->lock);
     struct gomp_context **link = find_ready(c);
-    /* acquire; partner: arrive of context.c */
-    bool left = *link && is_of(*link, of) && !gomp_region_is_alone((*link)->region) &&
+    /* acquire; partner: finish_switch of context.c */
+    bool left = *link && belongs_to(*link, of) && !gomp_region_is_alone((*link)->region) &&
                 !atomic_load_explicit(&(*link)->running, memory_order_acquire);
     struct gomp_context *x = left ? unlink_at(c, link) : NULL;
     gomp_spinlock_unlock(&c->lock);
@@ -225,7 +225,7 @@ static struct gomp_context *take_public (const struct gomp_region *of)
         return NULL;
     gomp_spinlock_lock(&ready_lock);
     struct gomp_context *x, **link = &ready_first;
-    while ((x = *link) && !is_of(x, of))
+    while ((x = *link) && !belongs_to(x, of))
         link = &x->next;
     if (x) {
         *link = x->next;
@@ -263,7 +263,7 @@ void gomp_carrier_count_arrivals (void)
         count_arrivals(c);
 }
 
-static void arrive (struct gomp_carrier *c, struct gomp_region *region)
+static void note_arrival (struct gomp_carrier *c, struct gomp_region *region)
 {
     if (c->arrivals.count > 0 && c->arrivals.region != region)
         count_arrivals(c);
@@ -296,7 +296,7 @@ bool gomp_contexts_publish (void)
 /* --- switching */
 
 /* A context that has ended may be used again when its stack has been left. */
-static void collect (struct gomp_carrier *c)
+static void reuse_ended (struct gomp_carrier *c)
 {
     struct gomp_context *x = c->ended;
     if (!x)
@@ -323,7 +323,7 @@ static struct gomp_context *take_spare (struct gomp_carrier *c)
 
 /* Implicit tasks that have ended here are counted when the carrier has none of their region any more:
  * before that the region is not over. */
-static void leave (struct gomp_carrier *c, struct gomp_context *self, struct gomp_context *next)
+static void switch_to (struct gomp_carrier *c, struct gomp_context *self, struct gomp_context *next)
 {
     if (c->arrivals.count > 0 && next->region != c->arrivals.region)
         count_arrivals(c);
@@ -331,7 +331,7 @@ static void leave (struct gomp_carrier *c, struct gomp_context *self, struct gom
         gomp_region_count_ended(&c->tasks);
     c->running = next;
     gomp_context_switch(self, next);
-    collect(carrier());
+    reuse_ended(carrier());
 }
 
 static uint64_t switches_of (const struct gomp_carrier *c)
@@ -401,12 +401,12 @@ static struct gomp_context *context_to_start (struct gomp_carrier *c, const stru
 }
 
 /* Wait in the list; returns what is to run instead, which may be `self`. */
-static struct gomp_context *suspend (struct gomp_carrier *c, struct gomp_context *self)
+static struct gomp_context *suspend_context (struct gomp_carrier *c, struct gomp_context *self)
 {
     struct gomp_context *next = NULL;
     bool loop = loop_needed(c);
     gomp_spinlock_lock(&c->lock);
-    append(c, self);
+    append_context(c, self);
     if (!loop)
         next = unlink_at(c, find_ready(c));
     gomp_spinlock_unlock(&c->lock);
@@ -425,7 +425,7 @@ static void leave_waiting (struct gomp_carrier *c, struct gomp_context *self,
     call_others(c, self);
     if (next == &c->loop)
         gomp_cost_idles();
-    leave(c, self, next);
+    switch_to(c, self, next);
 }
 
 void gomp_context_wait (int *addr, int val)
@@ -437,7 +437,7 @@ void gomp_context_wait (int *addr, int val)
     self->val = val;
     if (addr != (int *)&region->end_word)
         gomp_region_waits(region);
-    leave_waiting(c, self, suspend(c, self));
+    leave_waiting(c, self, suspend_context(c, self));
 }
 
 /* Anything but what lies in the carrier's list. */
@@ -478,7 +478,7 @@ static bool arrive_alone (struct gomp_carrier *c, struct gomp_region *region, co
     enum { LOOKS = 32 };
     if (c->arrivals.count > 0 || atomic_load_explicit(&c->count, memory_order_relaxed) > 0 ||
         gomp_region_may_start(region) || loop_needed(c)) {
-        arrive(c, region);
+        note_arrival(c, region);
         return false;
     }
     gomp_barrier_arrived(barrier_of(region), 1);
@@ -504,7 +504,7 @@ bool __attribute__((flatten)) gomp_context_arrive (int *addr, int val)
     }
     self->addr = addr;
     self->val = val;
-    struct gomp_context *next = suspend(c, self);
+    struct gomp_context *next = suspend_context(c, self);
     if (next == &c->loop) {
         count_arrivals(c);
         gomp_cost_idles();
@@ -521,10 +521,10 @@ void gomp_context_yield (void)
     self->addr = NULL;
     gomp_region_waits(self->region);
     gomp_spinlock_lock(&c->lock);
-    append(c, self);
+    append_context(c, self);
     gomp_spinlock_unlock(&c->lock);
     c->tickets_first = true;
-    leave(c, self, &c->loop);
+    switch_to(c, self, &c->loop);
 }
 
 bool gomp_context_is_in_the_way (void)
@@ -559,7 +559,7 @@ bool gomp_context_could_switch (void)
 static void context_main (struct gomp_context *self)
 {
     for (;;) {
-        collect(carrier());
+        reuse_ended(carrier());
         bool found = gomp_region_run_in_context(self->region);
         struct gomp_carrier *c = carrier();
         if (found)
@@ -575,7 +575,7 @@ static void context_main (struct gomp_context *self)
             gomp_region_unref(region);
         }
         struct gomp_context *next = loop_needed(c) ? NULL : take_ready(c);
-        leave(c, self, next ? next : &c->loop);
+        switch_to(c, self, next ? next : &c->loop);
     }
 }
 
@@ -588,24 +588,24 @@ enum gomp_start gomp_contexts_start (struct gomp_region *region)
     if (!x)
         return GOMP_NO_MEMORY;
     c->barren = false;
-    leave(c, &c->loop, x);
+    switch_to(c, &c->loop, x);
     return c->barren ? GOMP_NOTHING_STARTED : GOMP_STARTED;
 }
 
 /* Switch from the loop to a context that has been taken, or NULL. */
-static bool resume (struct gomp_context *x)
+static bool resume_context (struct gomp_context *x)
 {
     if (!x)
         return false;
     struct gomp_carrier *c = carrier_made();
-    leave(c, &c->loop, x);
+    switch_to(c, &c->loop, x);
     return true;
 }
 
 bool gomp_contexts_run (void)
 {
     struct gomp_context *x = own ? take_ready(own) : NULL;
-    return resume(x ? x : take_public(NULL));
+    return resume_context(x ? x : take_public(NULL));
 }
 
 static struct gomp_carrier *all_carriers (void)
@@ -633,14 +633,14 @@ static bool may_steal (void)
 
 bool gomp_contexts_steal (void)
 {
-    return may_steal() && resume(take_from_others(NULL));
+    return may_steal() && resume_context(take_from_others(NULL));
 }
 
 /* One of that region, NULL: any, that is not of this carrier's list. */
 static bool run_others (const struct gomp_region *of)
 {
     struct gomp_context *x = take_public(of);
-    return resume(x ? x : take_from_others(of));
+    return resume_context(x ? x : take_from_others(of));
 }
 
 bool gomp_contexts_run_others (void)
@@ -708,8 +708,8 @@ static bool run_once (struct gomp_region *region)
         (gomp_region_start_in_context(region) || run_others(region)))
         return true;
     struct gomp_context *x = take_ready(own);
-    return resume(x ? x : take_public(region)) || gomp_region_start_in_context(region) ||
-           (may_steal() && resume(take_from_others(region)));
+    return resume_context(x ? x : take_public(region)) || gomp_region_start_in_context(region) ||
+           (may_steal() && resume_context(take_from_others(region)));
 }
 
 /* Only what belongs to the region runs above the caller's frames. */

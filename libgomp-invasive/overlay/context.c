@@ -103,7 +103,7 @@ static void __attribute__((noinline, noclone)) restore_thread_state (const struc
 }
 
 /* The kernel thread has left the stack of `from`, and runs `self`. */
-static void arrive (struct gomp_context *from, const struct gomp_context *self)
+static void finish_switch (struct gomp_context *from, const struct gomp_context *self)
 {
     restore_thread_state(self);
     /* release: partner is the acquire load of a thief (carrier.c), which may run it now */
@@ -115,7 +115,7 @@ void gomp_context_switch (struct gomp_context *from, struct gomp_context *to)
     save_thread_state(from);
     atomic_store_explicit(&to->running, true, memory_order_relaxed);
     gomp_current = to->owns_stack ? &to->thread : NULL;
-    arrive(gomp_context_swap(&from->sp, to->sp, from), from);
+    finish_switch(gomp_context_swap(&from->sp, to->sp, from), from);
 }
 
 /* --- stacks */
@@ -128,7 +128,7 @@ static _Atomic unsigned made;
  * signal handlers. */
 static _Atomic(struct gomp_context *) all;
 
-static void enlist (struct gomp_context *context)
+static void enlist_context (struct gomp_context *context)
 {
     context->older = atomic_load_explicit(&all, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&all, &context->older, context, memory_order_release,
@@ -190,10 +190,10 @@ static size_t stack_bytes (size_t page)
     return (bytes + page - 1) / page * page;
 }
 
-static void begin (void *from, void *arg)
+static void begin_context (void *from, void *arg)
 {
     struct gomp_context *self = arg;
-    arrive(from, self);
+    finish_switch(from, self);
     self->body(self);
 }
 
@@ -218,8 +218,8 @@ static struct gomp_context *make_context (void (*body) (struct gomp_context *))
     context->body = body;
     context->guard = base;
     context->guard_bytes = guard;
-    enlist(context);
-    context->sp = prepare((char *)context, begin, context);
+    enlist_context(context);
+    context->sp = prepare((char *)context, begin_context, context);
     return context;
 }
 

@@ -61,7 +61,7 @@ static _Atomic uint64_t clock_ns;
 
 /* NULL also in the child of a fork and after the process has left, where regions that were counted may
  * still be open. */
-static struct inv_record *record (void)
+static struct inv_record *our_record (void)
 {
     return atomic_load_explicit(&inv_process.record, memory_order_acquire);
 }
@@ -151,7 +151,7 @@ static uint32_t new_number (struct inv_record *r, void (*fn) (void *))
 }
 
 /* The function's entry, or a free one; NULL: neither. */
-static struct gomp_cost_sampling *look_up (void (*fn) (void *))
+static struct gomp_cost_sampling *find_sampling (void (*fn) (void *))
 {
     unsigned first = (uintptr_t)fn * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MAP_BITS);
     for (unsigned i = 0; i < PROBES; i++) {
@@ -166,11 +166,11 @@ static struct gomp_cost_sampling *look_up (void (*fn) (void *))
 
 static struct gomp_cost_sampling *sampling_of (struct inv_record *r, void (*fn) (void *))
 {
-    struct gomp_cost_sampling *s = look_up(fn);
+    struct gomp_cost_sampling *s = find_sampling(fn);
     if (s && GET(s->fn))
         return s;
     gomp_spinlock_lock(&naming);
-    s = look_up(fn); /* it may have come meanwhile */
+    s = find_sampling(fn); /* it may have come meanwhile */
     if (s && !GET(s->fn)) {
         s->number = new_number(r, fn);
         atomic_store_explicit(&s->fn, fn, memory_order_release);
@@ -182,7 +182,7 @@ static struct gomp_cost_sampling *sampling_of (struct inv_record *r, void (*fn) 
 /* --- regions */
 
 /* Regions of several masters at once write to one function. */
-static void add (_Atomic uint64_t *to, uint64_t n, bool shared)
+static void add_to_counter (_Atomic uint64_t *to, uint64_t n, bool shared)
 {
     if (n == 0)
         return;
@@ -222,7 +222,7 @@ static void note_what_ties (struct inv_record *r)
 
 void gomp_cost_team (unsigned nthreads)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = our_record();
     if (!r)
         return;
     if (nthreads > GET(r->team_threads))
@@ -234,7 +234,7 @@ void gomp_cost_team (unsigned nthreads)
 void gomp_cost_region_opens (struct gomp_region *region)
 {
     struct gomp_cost *cost = &region->cost;
-    struct inv_record *r = record();
+    struct inv_record *r = our_record();
     if (!r || GET(r->until_ns))
         return;
     struct gomp_cost_sampling *s = sampling_of(r, region->start.fn);
@@ -277,27 +277,28 @@ static void count_sample (struct gomp_region *region, uint32_t weight, bool shar
     struct inv_function *f = region->cost.of;
     uint64_t elapsed = elapsed_since(region->cost.began_ns);
     uint64_t usual = usual_of(&region->cost.sampling->mean_ns, elapsed);
-    add(&f->elapsed_ns, elapsed + (weight - 1) * usual, shared);
-    add(&f->cores, (uint64_t)weight * cores_at_hand(), shared);
+    add_to_counter(&f->elapsed_ns, elapsed + (weight - 1) * usual, shared);
+    add_to_counter(&f->cores, (uint64_t)weight * cores_at_hand(), shared);
     if (region->light && region->start.level == 1) /* those of all carriers, which other nested regions have, too */
-        add(&f->switches, weight * (gomp_carriers_switches() - region->cost.switches), shared);
+        add_to_counter(&f->switches,
+                       weight * (gomp_carriers_switches() - region->cost.switches), shared);
 }
 
 void gomp_cost_region_ends (struct gomp_region *region)
 {
     struct gomp_cost *cost = &region->cost;
     struct inv_function *f = cost->of;
-    if (!record())
+    if (!our_record())
         return;
     bool shared = region->start.level > 1 || gomp_use_has_further_threads();
     unsigned generation = gomp_barrier_flags(&region->start.team->barrier);
     uint32_t seen = GET(cost->sampling->seen) + 1;
     SET(cost->sampling->seen, seen);
-    add(&f->regions, 1, shared);
-    add(&f->threads, region->start.nthreads, shared);
-    add(&f->barriers, ((generation & -BAR_INCR) - cost->generation) / BAR_INCR, shared);
+    add_to_counter(&f->regions, 1, shared);
+    add_to_counter(&f->threads, region->start.nthreads, shared);
+    add_to_counter(&f->barriers, ((generation & -BAR_INCR) - cost->generation) / BAR_INCR, shared);
     if (!region->light)
-        add(&f->sleeps, GET(region->sleeps), shared);
+        add_to_counter(&f->sleeps, GET(region->sleeps), shared);
     if ((generation & BAR_TASKS) && !GET(f->tasks))
         SET(f->tasks, 1);
     if (cost->began_ns == 0)
@@ -324,13 +325,13 @@ static uint32_t weight_of (const struct gomp_region *region, unsigned generation
  * goes on by itself has not switched.) */
 static void count_switch (void)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = our_record();
     uint64_t ns = elapsed_since(gomp_cost_left_ns);
     gomp_cost_left_ns = 0;
     if (!r || ns > SWITCH_MOST_NS || gomp_carrier_own_switches() == switches_left)
         return;
-    add(&r->switches_ns, ns, true);
-    add(&r->switches_timed, 1, true);
+    add_to_counter(&r->switches_ns, ns, true);
+    add_to_counter(&r->switches_timed, 1, true);
 }
 
 /* A time, and in its last bit whether it stands for SHARE pieces. */
@@ -347,8 +348,8 @@ static void count_code (const struct gomp_cost *cost, uint64_t from)
 {
     uint64_t ns = elapsed_since(from & ~UINT64_C(1));
     uint64_t usual = usual_of(&cost->sampling->piece_ns, ns);
-    if (record())
-        add(&cost->of->code_ns, ns + (from & 1 ? (SHARE - 1) * usual : 0), true);
+    if (our_record())
+        add_to_counter(&cost->of->code_ns, ns + (from & 1 ? (SHARE - 1) * usual : 0), true);
 }
 
 void gomp_cost_code_ends (gomp_barrier_t *bar)

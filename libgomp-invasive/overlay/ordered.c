@@ -27,8 +27,8 @@
  * of its time does not: with one thread less the turn would come round as soon.  (Two threads that
  * compute p outside and o inside, and hand over in h, need o + h for a chunk and wait for
  * o + 2h - p; one alone needs p + o, which is less if p < h, and that is when the wait is
- * more than half of the two chunks' time.)  So such a thread claims no chunk for a while (rest), as
- * long as another one goes on, and then tries again.
+ * more than half of the two chunks' time.)  So such a thread claims no chunk for a while
+ * (pause_claims), as long as another one goes on, and then tries again.
  */
 #include "wait.h"
 #include "carrier.h"
@@ -101,7 +101,7 @@ static inline unsigned long own_chunk (const struct gomp_thread *thr)
 /* How many threads wait for their turn otherwise than by looking. */
 #define turn_sleepers ordered_num_used
 
-static inline unsigned sleepers (struct gomp_work_share *ws)
+static inline unsigned count_sleepers (struct gomp_work_share *ws)
 {
     return __atomic_load_n(&ws->turn_sleepers, MEMMODEL_RELAXED); /* a hint */
 }
@@ -282,7 +282,7 @@ void gomp_ordered_sync (void)
     if (turn_has_come(slot, token))
         return;
     struct gomp_work_share *ws = thr->ts.work_share;
-    if (sleepers(ws) == 0) {
+    if (count_sleepers(ws) == 0) {
         bool timed = ws->sched == GFS_DYNAMIC && --pace.sample_in == 0;
         if (timed ? keep_core_timed(slot, token) : keep_core(slot, token))
             return;
@@ -308,7 +308,7 @@ void GOMP_ordered_end (void)
  * may: so not for ever. */
 static void let_sleepers_pass (struct gomp_work_share *ws)
 {
-    for (unsigned i = 0; i < PASS_MOST && sleepers(ws) > 0; i++) {
+    for (unsigned i = 0; i < PASS_MOST && count_sleepers(ws) > 0; i++) {
         if (!inv_managed()) {
             if (gomp_yield_was_long())
                 return;
@@ -368,7 +368,7 @@ static void wait_while_claims_go_on (struct gomp_work_share *ws)
             return;
         if (!inv_managed() && gomp_others_could_run() && gomp_yield_was_long())
             return;
-        if (sleepers(ws) > 0)
+        if (count_sleepers(ws) > 0)
             let_sleepers_pass(ws);
         gomp_loop_checkpoint();
         now = inv_now_ns();
@@ -382,7 +382,7 @@ static void wait_while_claims_go_on (struct gomp_work_share *ws)
     } while (now - start < pace.rest_ns);
 }
 
-static void rest (struct gomp_work_share *ws)
+static void pause_claims (struct gomp_work_share *ws)
 {
     unsigned n = __atomic_load_n(&ws->claimants, MEMMODEL_RELAXED);
     do /* nobody rests who is alone */
@@ -404,7 +404,7 @@ static void pause_for_sleepers (struct gomp_work_share *ws)
     uint64_t now = inv_now_ns(), computed = pace.computed_ns + (now - pace.turn_ns);
     pace.turn_ns = 0;
     pace.claimed_ns = now;
-    if (computed >= SHORT_NS || sleepers(ws) == 0)
+    if (computed >= SHORT_NS || count_sleepers(ws) == 0)
         return;
     let_sleepers_pass(ws);
     pace.claimed_ns = inv_now_ns();
@@ -417,5 +417,5 @@ void gomp_ordered_pause (struct gomp_work_share *ws)
     else
         pace.claimed_ns = 0;
     if (pace.idle_votes >= IDLE_VOTES && ws->sched == GFS_DYNAMIC)
-        rest(ws);
+        pause_claims(ws);
 }

@@ -25,7 +25,7 @@ static unsigned packed_index (unsigned id, unsigned nthreads, unsigned places)
     return id < nthreads - rest ? id / each : id - (nthreads - rest);
 }
 
-static struct gomp_place_choice spread (const struct gomp_region_start *s, unsigned id)
+static struct gomp_place_choice spread_place (const struct gomp_region_start *s, unsigned id)
 {
     unsigned places = s->partition_len, off = s->partition_off;
     unsigned master = s->master_place - 1 - off;
@@ -55,7 +55,7 @@ struct gomp_place_choice gomp_place_of (const struct gomp_region_start *s, unsig
         return same;
     }
     case omp_proc_bind_spread:
-        return spread(s, id);
+        return spread_place(s, id);
     case omp_proc_bind_master:
         return same;
     default:

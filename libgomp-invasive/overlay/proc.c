@@ -33,7 +33,7 @@
 #include <string.h>
 #include <strings.h>
 
-static unsigned long least (unsigned long a, unsigned long b)
+static unsigned long smaller_of (unsigned long a, unsigned long b)
 {
     return a < b ? a : b;
 }
@@ -52,8 +52,8 @@ static unsigned fit_team (unsigned wanted, unsigned cores)
     found_scarce = n < cores || n < AMPLE;
     if (!found_scarce)
         return (unsigned)(n >= wanted ? wanted : n - n % cores);
-    n = least(left > OTHERS ? left - OTHERS : 0, gomp_threads_to_spare());
-    return (unsigned)least(n, least(wanted, cores) - 1) + 1;
+    n = smaller_of(left > OTHERS ? left - OTHERS : 0, gomp_threads_to_spare());
+    return (unsigned)smaller_of(n, smaller_of(wanted, cores) - 1) + 1;
 }
 
 /* Does the environment enable nested regions?  (It has not been parsed yet where that matters.) */
@@ -222,7 +222,7 @@ void gomp_init_num_threads (void)
 }
 
 /* Does the variable say that teams have n threads? */
-static bool says (const char *name, unsigned long n)
+static bool environment_says (const char *name, unsigned long n)
 {
     const char *text = inv_getenv(name);
     return text && strtoul(text, NULL, 10) == n;
@@ -240,16 +240,16 @@ void gomp_settle_default_team (void)
      * that are no more than those; our default is larger. */
     if (!gomp_places_list)
         gomp_available_cpus = inv_domain_cores();
-    if (says("OMP_NUM_THREADS", n) || says("OMP_NUM_THREADS_ALL", n))
+    if (environment_says("OMP_NUM_THREADS", n) || environment_says("OMP_NUM_THREADS_ALL", n))
         return;
-    n = least(default_team(), limit);
+    n = smaller_of(default_team(), limit);
     gomp_threads_scarce = found_scarce;
     unsigned cores = inv_domain_cores();
     gomp_single_threads_join = n == 1 && single_threads_are_bound(cores);
     gomp_global_icv.nthreads_var = n;
     if (!inv_getenv("INVASIVE_THREADS")) {
         large_team = (unsigned)n;
-        small_team = (unsigned)least(n, cores);
+        small_team = (unsigned)smaller_of(n, cores);
     }
 }
 

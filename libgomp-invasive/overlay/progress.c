@@ -66,7 +66,7 @@ struct view {
     unsigned count; /* as many threads as could be of use, at most */
 };
 
-static struct view look (void)
+static struct view look_at_work (void)
 {
     struct view v = {.progress = atomic_load_explicit(&taken, memory_order_relaxed) +
                                gomp_ready_taken(),
@@ -112,7 +112,7 @@ static uint64_t patience_of (void (*fn) (void *))
     return ns > PERIOD_NS ? ns : PERIOD_NS;
 }
 
-static void judge (void (*fn) (void *), uint64_t patience_ns, enum gomp_verdict verdict)
+static void note_verdict (void (*fn) (void *), uint64_t patience_ns, enum gomp_verdict verdict)
 {
     struct gomp_history *h = gomp_history_of(fn);
     atomic_store_explicit(&h->patience_ns,
@@ -191,7 +191,7 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
     if (now->waiting && w->last.waiting && now->fn && now->fn == w->last.fn &&
         w->since_wall != 0 && stalled > 2 * PERIOD_NS && 4 * stalled > patience_of(now->fn) &&
         verdict_on(now->fn) != GOMP_SPINS)
-        judge(now->fn, 4 * stalled, GOMP_UNKNOWN);
+        note_verdict(now->fn, 4 * stalled, GOMP_UNKNOWN);
     w->since_cpu = cpu;
     w->since_wall = wall;
     w->starved = 0;
@@ -246,7 +246,7 @@ static void note_blocked (struct watch *w, const struct view *now, bool asleep)
         if (order_is_apart(now->region))
             gomp_history_apart_stalls(now->fn); /* in order they may not have to wait */
         else
-            judge(now->fn, 0, GOMP_SPINS);
+            note_verdict(now->fn, 0, GOMP_SPINS);
     }
 }
 
@@ -279,9 +279,9 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
     if (w->helped_apart)
         gomp_history_apart_stalls(w->helped.fn);
     else if (before != GOMP_UNKNOWN || took < 4 * PERIOD_NS)
-        judge(w->helped.fn, 0, GOMP_SPINS);
+        note_verdict(w->helped.fn, 0, GOMP_SPINS);
     else
-        judge(w->helped.fn, 2 * took / w->helped_nthreads + 2 * PERIOD_NS, GOMP_SUSPECTED);
+        note_verdict(w->helped.fn, 2 * took / w->helped_nthreads + 2 * PERIOD_NS, GOMP_SUSPECTED);
     w->helped.region = NULL;
 }
 
@@ -311,7 +311,7 @@ static bool own_no_core (void)
 }
 
 /* No thread that holds a core gets anywhere: let all that waits run beside them. */
-static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
+static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
     if (now->region && verdict_on(now->fn) == GOMP_UNKNOWN && !order_is_apart(now->region) &&
         gomp_busy_waits_near(now->fn))
@@ -331,7 +331,7 @@ static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_
 
 static void look_once (struct watch *w)
 {
-    struct view now = look();
+    struct view now = look_at_work();
     bool unheld = atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
     if (share_lasting_regions(&w->alone))
         w->idle = 0;
@@ -349,7 +349,7 @@ static void look_once (struct watch *w)
     else {
         uint64_t limit = patience_of(now.fn);
         if (cpu - w->since_cpu >= limit || wall - w->since_wall >= WALL_FACTOR * limit)
-            help(w, &now, cpu, wall);
+            run_unheld(w, &now, cpu, wall);
     }
     w->last = now;
 }

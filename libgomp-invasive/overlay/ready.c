@@ -83,7 +83,7 @@ bool gomp_ready_leave (struct gomp_waiter *w)
     return x != NULL;
 }
 
-static struct gomp_waiter *steal (const struct queue *own)
+static struct gomp_waiter *steal_waiter (const struct queue *own)
 {
     struct gomp_waiter *w = NULL;
     for (unsigned i = 0; i <= inv_process.ncores && !w; i++) {
@@ -118,7 +118,7 @@ struct gomp_waiter *gomp_ready_overdue (int hold)
     if (turn % ORPHANS_EVERY != 0)
         return NULL;
     struct gomp_waiter *w = take_from_orphans();
-    return w || turn % OTHERS_EVERY != 0 ? w : steal(own);
+    return w || turn % OTHERS_EVERY != 0 ? w : steal_waiter(own);
 }
 
 struct gomp_waiter *gomp_ready_pop (int hold)
@@ -127,7 +127,7 @@ struct gomp_waiter *gomp_ready_pop (int hold)
         return NULL;
     struct queue *own = queue_of(hold);
     struct gomp_waiter *w = take_first(own);
-    return w ? w : steal(own);
+    return w ? w : steal_waiter(own);
 }
 
 bool gomp_ready_here (int hold)

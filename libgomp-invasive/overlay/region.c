@@ -217,7 +217,7 @@ bool gomp_tickets_in_sight (void)
     return any_registered(has_tickets_in_view);
 }
 
-/* Other threads may run explicit tasks under these numbers.  release; partner: adopt */
+/* Other threads may run explicit tasks under these numbers.  release; partner: take_vacant_number */
 static void make_vacant (struct gomp_region *region, const uint64_t *numbers)
 {
     for (int word = 0; word < GOMP_VACANT_WORDS; word++)
@@ -346,7 +346,7 @@ bool gomp_region_start_in_context (struct gomp_region *region)
 }
 
 /* The worker's last access to the team is the gate. */
-static bool serve (struct gomp_region *region)
+static bool serve_region (struct gomp_region *region)
 {
     if (!has_tickets(region))
         return false;
@@ -365,7 +365,7 @@ static bool serve (struct gomp_region *region)
 
 bool gomp_run_ticket (void)
 {
-    return any_registered(serve);
+    return any_registered(serve_region);
 }
 
 /* --- helping with explicit tasks */
@@ -424,7 +424,7 @@ static bool help_region (struct gomp_region *region, uint32_t epoch, unsigned id
 }
 
 /* A vacant thread number for the calling thread, or -1. */
-static int adopt (struct gomp_region *region)
+static int take_vacant_number (struct gomp_region *region)
 {
     for (int word = 0; word < GOMP_VACANT_WORDS; word++) {
         uint64_t set = atomic_load_explicit(&region->vacant[word], memory_order_relaxed);
@@ -445,7 +445,7 @@ static bool help_elastic (struct gomp_region *region)
 {
     if (!enter_gate(region))
         return false;
-    int id = region->elastic ? adopt(region) : -1;
+    int id = region->elastic ? take_vacant_number(region) : -1;
     bool helped = id >= 0, called = false;
     if (helped) {
         uint64_t again[GOMP_VACANT_WORDS] = {0};
@@ -463,7 +463,7 @@ static bool help_elastic (struct gomp_region *region)
     return helped;
 }
 
-/* seq_cst: partner is who sleeps after a look at `help` (linger, wait_for_end) */
+/* seq_cst: partner is a thread that sleeps after a look at `help` (linger_in_region, wait_for_end) */
 void gomp_region_help_wanted (struct gomp_region *region)
 {
     atomic_store(&region->help, true);
@@ -571,7 +571,7 @@ static void linger_asleep (struct linger *l)
 
 /* Our implicit task is done, the region may not be: execute explicit tasks as they come,
  * until the region ends, the next implicit task is assigned, or idling has lasted too long. */
-static void linger (struct linger *l, unsigned id)
+static void linger_in_region (struct linger *l, unsigned id)
 {
     while (!linger_over(l)) {
         if (atomic_load_explicit(&l->region->help, memory_order_relaxed)) {
@@ -595,7 +595,7 @@ void gomp_region_run_bound (struct gomp_region *region, unsigned id, struct gomp
     forget_member();
     leave_gate(region, UNFINISHED_ONE);
     struct linger l = {region, epoch, self, *seen};
-    linger(&l, id);
+    linger_in_region(&l, id);
     *seen = l.seen;
     gomp_hold_checkpoint();
 }

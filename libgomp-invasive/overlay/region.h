@@ -65,8 +65,8 @@ struct gomp_region {
      * waits for (seq_cst both sides) */
     _Atomic int end_word, master_waits;
     _Atomic uint32_t epoch; /* of the open region; writer: master */
-    /* start.fn, for the watchdog, which is never inside the gate (release; partner: look in
-     * progress.c) */
+    /* start.fn, for the watchdog, which is never inside the gate (release; partner: look_at_work
+     * in progress.c) */
     _Atomic (void (*) (void *)) fn;
     /* elastic: thread numbers (the first 256) whose implicit task has finished and that nobody
      * executes tasks under now.  Set and cleared by atomic or and and, from inside the gate. */

@@ -192,7 +192,7 @@ static bool is_all_memory (const struct dep *d)
 
 /* --- nodes */
 
-static bool finished (struct gomp_dep_node *node)
+static bool has_finished (struct gomp_dep_node *node)
 {
     /* acquire: what the task did is there when its successor does not wait for it */
     return atomic_load_explicit(&node->finished, memory_order_acquire);
@@ -247,10 +247,10 @@ static struct gomp_dep_node *make_node (struct gomp_task *task, size_t ndeps)
 /* `node` waits for `earlier`, unless that has finished. */
 static void add_edge (struct gomp_dep_node *earlier, struct gomp_dep_node *node)
 {
-    if (earlier == node || finished(earlier))
+    if (earlier == node || has_finished(earlier))
         return;
     gomp_spinlock_lock(&earlier->lock);
-    if (!finished(earlier)) {
+    if (!has_finished(earlier)) {
         atomic_fetch_add_explicit(&node->awaits, 1, memory_order_relaxed);
         if (earlier->count < EDGES_INLINE)
             earlier->to[earlier->count] = node;
@@ -285,15 +285,15 @@ static void clear_set (struct set *set)
 
 /* Forget the oldest members that have finished; members are entered in order of creation, and
  * mostly finish so. */
-static void prune (struct set *set)
+static void prune_set (struct set *set)
 {
-    while (set->first && finished(set->first->node))
+    while (set->first && has_finished(set->first->node))
         drop_first(set);
 }
 
-static void append (struct set *set, struct member *m, struct gomp_dep_node *node)
+static void append_member (struct set *set, struct member *m, struct gomp_dep_node *node)
 {
-    prune(set);
+    prune_set(set);
     m->node = node;
     m->next = NULL;
     atomic_fetch_add_explicit(&node->references, 1, memory_order_relaxed);
@@ -306,31 +306,31 @@ static void append (struct set *set, struct member *m, struct gomp_dep_node *nod
 
 static void wait_for_set (struct set *set, struct gomp_dep_node *node)
 {
-    prune(set);
+    prune_set(set);
     for (struct member *m = set->first; m; m = m->next)
         add_edge(m->node, node);
 }
 
 static bool set_pending (struct set *set)
 {
-    prune(set);
+    prune_set(set);
     for (struct member *m = set->first; m; m = m->next)
-        if (!finished(m->node))
+        if (!has_finished(m->node))
             return true;
     return false;
 }
 
 /* --- the table */
 
-static size_t hash (const struct gomp_deps *deps, void *addr)
+static size_t hash_address (const struct gomp_deps *deps, void *addr)
 {
     return ((uintptr_t)addr * UINT64_C(0x9e3779b97f4a7c15) >> 24) & deps->mask;
 }
 
 /* The entry of that address, or where it would go. */
-static struct entry *lookup (struct gomp_deps *deps, void *addr)
+static struct entry *find_entry (struct gomp_deps *deps, void *addr)
 {
-    size_t at = hash(deps, addr);
+    size_t at = hash_address(deps, addr);
     while (deps->entry[at].used && deps->entry[at].addr != addr)
         at = (at + 1) & deps->mask;
     return &deps->entry[at];
@@ -369,7 +369,7 @@ static struct gomp_deps *rebuild (struct gomp_deps *old)
     deps->all = old->all;
     for (size_t i = 0; i <= old->mask; i++)
         if (old->entry[i].used) {
-            *lookup(deps, old->entry[i].addr) = old->entry[i];
+            *find_entry(deps, old->entry[i].addr) = old->entry[i];
             deps->used++;
         }
     free(old);
@@ -379,13 +379,13 @@ static struct gomp_deps *rebuild (struct gomp_deps *old)
 static struct entry *entry_for (struct gomp_task *parent, void *addr)
 {
     struct gomp_deps *deps = deps_of(parent);
-    struct entry *e = lookup(deps, addr);
+    struct entry *e = find_entry(deps, addr);
     if (e->used)
         return e;
     if (2 * deps->used > deps->mask) {
         deps = rebuild(deps);
         parent->depend_hash = (struct htab *)deps;
-        e = lookup(deps, addr);
+        e = find_entry(deps, addr);
     }
     deps->used++;
     e->addr = addr;
@@ -509,7 +509,7 @@ static void enter_one (struct gomp_task *parent, struct gomp_dep_node *node, str
         e->kind = d->kind;
     }
     wait_for_set(&e->before, node);
-    append(&e->current, member, node);
+    append_member(&e->current, member, node);
     if (d->kind == DEP_MUTEX)
         need_token(node, e, ndeps);
 }
@@ -536,7 +536,7 @@ bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **
         enter_one(parent, node, &node->member[i], &d, n);
     }
     free(sorted);
-    /* acq_rel: partner is settle, by whoever finishes the last predecessor */
+    /* acq_rel: partner is finish_node, by the thread that finishes the last predecessor */
     if (atomic_fetch_sub(&node->awaits, 1) != 1)
         return false;
     struct gomp_thread *thr = gomp_thread();
@@ -545,7 +545,7 @@ bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **
 }
 
 /* One predecessor less. */
-static void settle (struct gomp_dep_node *node, const struct place *place)
+static void finish_node (struct gomp_dep_node *node, const struct place *place)
 {
     struct gomp_task *waiter = node->task ? NULL : node->waiter;
     if (atomic_fetch_sub(&node->awaits, 1) != 1)
@@ -568,13 +568,13 @@ void gomp_deps_leave (struct gomp_team *team, struct gomp_task_slot *slot, struc
     /* Nobody adds to the list any more. */
     unsigned n = node->count < EDGES_INLINE ? node->count : EDGES_INLINE;
     for (unsigned i = 0; i < n; i++)
-        settle(node->to[i], &place);
+        finish_node(node->to[i], &place);
     unsigned rest = node->count - n;
     for (struct edges *next, *block = node->more; block; block = next) {
         next = block->next;
         unsigned here = (rest - 1) % EDGES_MORE + 1; /* the first block is the newest: part full */
         for (unsigned i = 0; i < here; i++)
-            settle(block->to[i], &place);
+            finish_node(block->to[i], &place);
         rest -= here;
         gomp_pool_free(0, block);
     }
@@ -603,14 +603,14 @@ static bool dep_pending (struct gomp_deps *table, const struct dep *d)
 {
     if (is_all_memory(d))
         return table_pending(table);
-    struct entry *e = lookup(table, d->addr);
+    struct entry *e = find_entry(table, d->addr);
     return e->used && set_pending(relevant_set(e, d->kind));
 }
 
 bool gomp_deps_pending (struct gomp_task *parent, void **depend)
 {
     struct gomp_deps *table = deps_of(parent);
-    if (table->all && !finished(table->all))
+    if (table->all && !has_finished(table->all))
         return true;
     struct layout layout = layout_of(depend);
     for (size_t i = 0; i < layout.n; i++) {
@@ -638,7 +638,7 @@ static void wait_for_dep (struct gomp_deps *table, const struct dep *d, struct g
         wait_for_table(table, node);
         return;
     }
-    struct entry *e = lookup(table, d->addr);
+    struct entry *e = find_entry(table, d->addr);
     if (e->used)
         wait_for_set(relevant_set(e, d->kind), node);
 }
@@ -673,7 +673,7 @@ void GOMP_taskwait_depend (void **depend)
         gomp_task_maybe_wait_for_dependencies(depend);
 }
 
-static void nothing (void *data)
+static void empty_task (void *data)
 {
     (void)data;
 }
@@ -683,5 +683,5 @@ void GOMP_taskwait_depend_nowait (void **depend)
 {
     struct gomp_thread *thr = gomp_thread();
     if (thr->ts.team && thr->task->depend_hash && gomp_deps_pending(thr->task, depend))
-        GOMP_task(nothing, NULL, NULL, 0, 1, true, GOMP_TASK_FLAG_DEPEND, depend, 0, NULL);
+        GOMP_task(empty_task, NULL, NULL, 0, 1, true, GOMP_TASK_FLAG_DEPEND, depend, 0, NULL);
 }

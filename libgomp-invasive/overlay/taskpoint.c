@@ -22,13 +22,13 @@ static bool may_run (const struct gomp_thread *thr)
     return thr->ts.team && thr->task && nested < NESTED_MOST;
 }
 
-static bool ready (void)
+static bool task_is_ready (void)
 {
     struct gomp_thread *thr = gomp_thread();
     return may_run(thr) && gomp_tasks_visible(thr->ts.team);
 }
 
-static bool run (void)
+static bool run_task (void)
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_task *task = may_run(thr) ? gomp_tasks_find_any(thr) : NULL;
@@ -40,4 +40,4 @@ static bool run (void)
     return true;
 }
 
-const struct inv_task_point gomp_task_point = {ready, run};
+const struct inv_task_point gomp_task_point = {task_is_ready, run_task};

@@ -286,7 +286,7 @@ static inline bool any_asleep (struct gomp_team *team)
 static void __attribute__((noinline)) wake_for (struct gomp_team *team, struct gomp_task *parent)
 {
     struct gomp_team_tasks *tasks = gomp_team_tasks(team);
-    /* seq_cst: partner is spin, which says that it looks no more before it looks once more */
+    /* seq_cst: partner is spin_for_task, which says that it looks no more, and looks once more */
     uint64_t hungry = atomic_load(&tasks->hungry);
     if (any_asleep(team)) {
         /* Who looks for tasks will find this one, and wakes the next if there are more. */
@@ -421,8 +421,8 @@ void gomp_task_schedule_shared (struct gomp_team *team, struct gomp_task *task)
 
 /* --- finding */
 
-static struct gomp_task *steal (struct gomp_team_tasks *tasks, struct gomp_task_slot *self,
-                                const struct gomp_task *root)
+static struct gomp_task *steal_task (struct gomp_team_tasks *tasks, struct gomp_task_slot *self,
+                                     const struct gomp_task *root)
 {
     unsigned used = atomic_load_explicit(&tasks->used, memory_order_acquire);
     self->random = self->random * 1664525u + 1013904223u;
@@ -440,8 +440,8 @@ static struct gomp_task *steal (struct gomp_team_tasks *tasks, struct gomp_task_
 
 /* A task to run: the urgent first, then the newest of our own, then the oldest of others.  Within
  * the wait of `root`, its descendants only. */
-static struct gomp_task *find (struct gomp_team_tasks *tasks, struct gomp_task_slot *slot,
-                               const struct gomp_task *root)
+static struct gomp_task *find_task (struct gomp_team_tasks *tasks, struct gomp_task_slot *slot,
+                                    const struct gomp_task *root)
 {
     struct gomp_task *task;
     if (__builtin_expect(atomic_load_explicit(&tasks->shared_count, memory_order_relaxed) > 0, 0) &&
@@ -449,7 +449,7 @@ static struct gomp_task *find (struct gomp_team_tasks *tasks, struct gomp_task_s
         return task;
     if ((task = gomp_queue_pop(&slot->queue, root ? root->own.mark : INT64_MIN)))
         return task;
-    return steal(tasks, slot, root);
+    return steal_task(tasks, slot, root);
 }
 
 struct gomp_task *gomp_tasks_find (struct gomp_thread *thr, struct gomp_task *root)
@@ -457,7 +457,7 @@ struct gomp_task *gomp_tasks_find (struct gomp_thread *thr, struct gomp_task *ro
     struct gomp_team_tasks *tasks = gomp_team_tasks(thr->ts.team);
     if (!tasks || atomic_load_explicit(&tasks->used, memory_order_relaxed) == 0)
         return NULL;
-    return find(tasks, gomp_task_slot(thr), root);
+    return find_task(tasks, gomp_task_slot(thr), root);
 }
 
 /* From the own queue only descendants may be popped: entries below the current task's mark belong
@@ -469,11 +469,11 @@ struct gomp_task *gomp_tasks_find_any (struct gomp_thread *thr)
     if (!tasks || !gomp_tasks_visible(thr->ts.team))
         return NULL;
     struct gomp_task_slot *slot = gomp_task_slot(thr);
-    struct gomp_task *task = find(tasks, slot, thr->task);
+    struct gomp_task *task = find_task(tasks, slot, thr->task);
     if (task || (task = shared_take(tasks, NULL)))
         return task;
     task = gomp_queue_steal(&slot->queue, NULL, NULL);
-    return task ? task : steal(tasks, slot, NULL);
+    return task ? task : steal_task(tasks, slot, NULL);
 }
 
 /* --- running and completing */
@@ -658,13 +658,13 @@ static bool wait_ready (void *arg)
     /* No task now: the carrier's own thread, below us, could not execute any as long as ours takes. */
     if (gomp_context_is_in_the_way())
         return w->give_up = true;
-    if ((w->found = find(w->tasks, w->slot, w->root)))
+    if ((w->found = find_task(w->tasks, w->slot, w->root)))
         return true;
     return w->give_up = inv_managed() && core_needed(w);
 }
 
 /* Nothing to run: look for something for a while.  False: it is time to sleep. */
-static bool spin (struct wait *w)
+static bool spin_for_task (struct wait *w)
 {
     w->found = NULL;
     w->pauses = w->until_look = LOOK_LEAST;
@@ -703,9 +703,9 @@ static void sleep_for_descendants (struct wait *w)
     uint64_t now = atomic_fetch_add(done, add) + add;
     /* What follows looks by weaker loads: at the group, the node, and all queues.  Partners are the
      * seq_cst changes of those, after which the changer looks whether we sleep: after_queueing,
-     * gomp_taskgroup_leave, settle in taskdeps.c. */
+     * gomp_taskgroup_leave, finish_node in taskdeps.c. */
     atomic_thread_fence(memory_order_seq_cst);
-    if (!w->done(w) && !(w->found = find(w->tasks, w->slot, w->root)))
+    if (!w->done(w) && !(w->found = find_task(w->tasks, w->slot, w->root)))
         gomp_park((int *)done, (int)(uint32_t)now);
     atomic_fetch_and(done, ~GOMP_DONE_PARKED);
     atomic_fetch_sub(done, w->bias);
@@ -730,7 +730,7 @@ void gomp_task_wait (enum gomp_wait_for what, bool (*done) (const void *), const
                      .arg = arg};
     while (!done(arg)) {
         gomp_context_make_way();
-        if ((w.found = find(w.tasks, slot, w.root)) || spin(&w)) {
+        if ((w.found = find_task(w.tasks, slot, w.root)) || spin_for_task(&w)) {
             run_found(&w);
             continue;
         }
@@ -774,7 +774,7 @@ static void sleep_at_barrier (struct wait *w)
     int signal = atomic_load(&tasks->signal);
     /* What follows looks by weaker loads, at the generation and at all queues. */
     atomic_thread_fence(memory_order_seq_cst);
-    if (!w->done(w) && !(w->found = find(tasks, w->slot, NULL)))
+    if (!w->done(w) && !(w->found = find_task(tasks, w->slot, NULL)))
         gomp_park((int *)&tasks->signal, signal);
     if (region)
         atomic_fetch_sub(&region->sleeping_members, 1);
@@ -794,10 +794,10 @@ void gomp_tasks_at_barrier (gomp_barrier_t *bar, unsigned base, bool cancellable
                      .cancellable = cancellable};
     while (!barrier_done(&w)) {
         gomp_context_make_way();
-        if ((w.found = find(w.tasks, slot, NULL)) == NULL) {
+        if ((w.found = find_task(w.tasks, slot, NULL)) == NULL) {
             if (bar->region)
                 gomp_region_no_tasks(bar->region);
-            if (!spin(&w) && !gomp_context_is_in_the_way())
+            if (!spin_for_task(&w) && !gomp_context_is_in_the_way())
                 sleep_at_barrier(&w);
         }
         run_found(&w);
@@ -841,7 +841,7 @@ bool gomp_tasks_idle (struct gomp_team *team, bool (*over) (void *), void *arg)
     struct wait w = idle_wait(team, idle_done);
     w.over = over;
     w.over_arg = arg;
-    bool ready = spin(&w);
+    bool ready = spin_for_task(&w);
     run_found(&w);
     return ready;
 }
@@ -860,7 +860,7 @@ void gomp_tasks_help (struct gomp_team *team, bool (*enough) (void))
     do {
         gomp_tasks_run(team, enough);
         w.base = gomp_barrier_flags(w.bar) & -BAR_INCR;
-        if (nothing_left(&w) || !spin(&w))
+        if (nothing_left(&w) || !spin_for_task(&w))
             break;
         if (w.found)
             gomp_task_execute(w.slot, w.found);

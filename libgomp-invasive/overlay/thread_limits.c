@@ -35,12 +35,12 @@ enum {
 };
 #define NO_LIMIT ULONG_MAX
 
-static unsigned long least (unsigned long a, unsigned long b)
+static unsigned long smaller_of (unsigned long a, unsigned long b)
 {
     return a < b ? a : b;
 }
 
-static unsigned long difference (unsigned long limit, unsigned long used)
+static unsigned long what_is_left (unsigned long limit, unsigned long used)
 {
     return limit > used ? limit - used : 0;
 }
@@ -57,7 +57,7 @@ static bool read_file (const char *path, char *text, size_t bytes)
 }
 
 /* The number behind `name` in lines as those of /proc/self/status; 0 where there is none. */
-static unsigned long field (const char *text, const char *name)
+static unsigned long field_value (const char *text, const char *name)
 {
     const char *found = strstr(text, name);
     return found ? strtoul(found + strlen(name), NULL, 10) : 0;
@@ -126,9 +126,9 @@ static unsigned long left_of_memory (size_t stack)
         return NO_LIMIT;
     unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE), left = NO_LIMIT;
     if (space != NO_LIMIT)
-        left = difference(space, used[0] * page) / (stack + page + ARENA_BYTES);
+        left = what_is_left(space, used[0] * page) / (stack + page + ARENA_BYTES);
     if (data != NO_LIMIT)
-        left = least(left, difference(data, used[5] * page) / stack);
+        left = smaller_of(left, what_is_left(data, used[5] * page) / stack);
     return left;
 }
 
@@ -141,7 +141,8 @@ static unsigned long left_of_commitment (size_t stack)
     if (!read_file("/proc/sys/vm/overcommit_memory", text, sizeof text) || text[0] != '2' ||
         !read_file("/proc/meminfo", text, sizeof text))
         return NO_LIMIT;
-    unsigned long kib = difference(field(text, "CommitLimit:"), field(text, "Committed_AS:"));
+    unsigned long kib =
+        what_is_left(field_value(text, "CommitLimit:"), field_value(text, "Committed_AS:"));
     return kib / (stack >> 10);
 }
 
@@ -153,9 +154,9 @@ static unsigned long threads_of (int proc, const char *pid)
     if (fstatat(proc, pid, &about, 0) != 0 || about.st_uid != geteuid())
         return 0;
     snprintf(path, sizeof path, "/proc/%.20s/status", pid);
-    if (!read_file(path, text, sizeof text) || field(text, "\nUid:") != getuid())
+    if (!read_file(path, text, sizeof text) || field_value(text, "\nUid:") != getuid())
         return 0;
-    return field(text, "\nThreads:");
+    return field_value(text, "\nThreads:");
 }
 
 static unsigned long threads_of_user (void)
@@ -189,7 +190,7 @@ static unsigned long left_of_processes (void)
     unsigned long limit = limit_of(RLIMIT_NPROC);
     if (limit >= COUNT_BELOW || exempt_from_counting())
         return NO_LIMIT;
-    return difference(limit, threads_of_user());
+    return what_is_left(limit, threads_of_user());
 }
 
 /* What pids.max leaves in a control group, `path` of them mounted at `base`, and in those above. */
@@ -203,7 +204,7 @@ static unsigned long left_in_group (const char *base, const char *path)
         bool limited = read_file(file, most, sizeof most) && strncmp(most, "max", 3) != 0;
         snprintf(file, sizeof file, "%s/pids.current", group);
         if (limited && read_file(file, now, sizeof now))
-            left = least(left, difference(strtoul(most, NULL, 10), strtoul(now, NULL, 10)));
+            left = smaller_of(left, what_is_left(strtoul(most, NULL, 10), strtoul(now, NULL, 10)));
         if (!(end = strrchr(group, '/')))
             break;
         *end = '\0';
@@ -224,10 +225,10 @@ static unsigned long left_of_groups (void)
         if (!line)
             continue;
         if (controllers[0] == '\0') {
-            left = least(left, left_in_group("/sys/fs/cgroup", line));
-            left = least(left, left_in_group("/sys/fs/cgroup/unified", line));
+            left = smaller_of(left, left_in_group("/sys/fs/cgroup", line));
+            left = smaller_of(left, left_in_group("/sys/fs/cgroup/unified", line));
         } else if (strcmp(controllers, "pids") == 0)
-            left = least(left, left_in_group("/sys/fs/cgroup/pids", line));
+            left = smaller_of(left, left_in_group("/sys/fs/cgroup/pids", line));
     }
     return left;
 }
@@ -241,8 +242,8 @@ bool gomp_space_to_join (unsigned nthreads)
         sscanf(text, "%lu", &pages) != 1)
         return true;
     unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE);
-    unsigned long left = difference(space, pages * page);
-    left = difference(left, INV_TABLE_BYTES);
+    unsigned long left = what_is_left(space, pages * page);
+    left = what_is_left(left, INV_TABLE_BYTES);
     return left / (stack_bytes() + page + ARENA_BYTES) >= (unsigned long)nthreads + OTHERS - 1;
 }
 
@@ -255,9 +256,9 @@ static unsigned long part_of (unsigned long shared)
 unsigned long gomp_threads_left (void)
 {
     size_t stack = stack_bytes();
-    unsigned long shared = least(left_of_processes(), left_of_groups());
-    shared = least(shared, left_of_commitment(stack));
-    return least(part_of(shared), left_of_memory(stack));
+    unsigned long shared = smaller_of(left_of_processes(), left_of_groups());
+    shared = smaller_of(shared, left_of_commitment(stack));
+    return smaller_of(part_of(shared), left_of_memory(stack));
 }
 
 unsigned long gomp_threads_to_spare (void)
@@ -265,6 +266,6 @@ unsigned long gomp_threads_to_spare (void)
     /* Stock libgomp does without invade, rmd, rmd's second thread, and the watchdog.  The second
      * thread begins when the first process joins, so until then it takes one more. */
     enum { HELD_BACK = 4 };
-    unsigned long left = part_of(least(left_of_processes(), left_of_groups()));
-    return left == NO_LIMIT ? NO_LIMIT : difference(left, HELD_BACK + !inv_managed());
+    unsigned long left = part_of(smaller_of(left_of_processes(), left_of_groups()));
+    return left == NO_LIMIT ? NO_LIMIT : what_is_left(left, HELD_BACK + !inv_managed());
 }

@@ -60,7 +60,7 @@ static uint64_t __attribute__((noinline)) whole_share (struct gomp_tickets *t, u
         return 0;
     uint64_t shares = atomic_load_explicit(&deal->shares, memory_order_relaxed);
     uint32_t begins = atomic_load_explicit(&deal->begins[i], memory_order_relaxed);
-    /* Partner: the fence of renew. */
+    /* Partner: the fence of renew_deal. */
     atomic_thread_fence(memory_order_acquire);
     bool same = atomic_load_explicit(&t->left, memory_order_relaxed) == left;
     return same && shares >> i & 1 ? left >> 32 << 32 | begins : 0;
@@ -96,7 +96,8 @@ static unsigned share_of (int hold)
 
 /* Leaves first .. end - 1 in a share.  The share of the hold's core is empty, unless another thread
  * believes that it holds the core, too: then in another share. */
-static void put (struct gomp_tickets *t, unsigned own, uint32_t epoch, uint32_t first, uint32_t end)
+static void put_into_share (struct gomp_tickets *t, unsigned own, uint32_t epoch, uint32_t first,
+                            uint32_t end)
 {
     for (unsigned i = own;; i = (i + 1) % GOMP_TICKET_SHARES) {
         atomic_fetch_or_explicit(&t->shared, UINT64_C(1) << i, memory_order_relaxed);
@@ -171,7 +172,7 @@ static bool take_unshared (struct gomp_tickets *t, int hold, unsigned *id)
      * would be best, but not more than there are. */
     *id = first;
     if (n > 1) {
-        put(t, share_of(hold), epoch, first + 1, first + n);
+        put_into_share(t, share_of(hold), epoch, first + 1, first + n);
         /* Since the exchange nobody could see them.  Who found nothing then and said so (does not
          * want cores, a watchdog asleep) would leave them to us alone, and our implicit task may
          * wait for one of them. */
@@ -196,7 +197,7 @@ static void note_drained (const struct gomp_tickets *t, uint64_t left)
 }
 
 /* From the next share after the own one that has any. */
-static bool steal (struct gomp_tickets *t, unsigned own, uint64_t left, unsigned *id)
+static bool steal_ticket (struct gomp_tickets *t, unsigned own, uint64_t left, unsigned *id)
 {
     if (is_drained(t, left))
         return false;
@@ -222,7 +223,7 @@ static bool has_own (struct gomp_tickets *t, unsigned own, uint64_t left)
 static bool __attribute__((noinline)) take_elsewhere (struct gomp_tickets *t, int hold, uint64_t left,
                                                       unsigned *id)
 {
-    return take_unshared(t, hold, id) || steal(t, share_of(hold), left, id);
+    return take_unshared(t, hold, id) || steal_ticket(t, share_of(hold), left, id);
 }
 
 bool gomp_ticket_take (struct gomp_tickets *t, int hold, bool more, unsigned *id)
@@ -296,7 +297,7 @@ bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
 /* --- opening */
 
 /* Neighbouring thread numbers for the shares of the first n cores, or of all if these are fewer. */
-static void deal (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch)
+static void deal_shares (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch)
 {
     const struct gomp_homes *homes = &d->homes;
     unsigned all = 0, cores, before = 0, n = d->nthreads;
@@ -325,15 +326,15 @@ static void deal (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch)
 
 /* The cores or the number of threads are others than in the last region that was dealt so.  The region before is
  * over, so nothing is left in any share, and no thread is about to put anything there; but threads may read. */
-static void renew (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch, uint32_t nthreads,
-                   const struct gomp_homes *homes)
+static void renew_deal (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch,
+                        uint32_t nthreads, const struct gomp_homes *homes)
 {
     atomic_store_explicit(&t->left, range_of(epoch, 0, 0), memory_order_relaxed);
     /* Partner: the fence of whole_share.  A thread that has read any of the following sees this as well. */
     atomic_thread_fence(memory_order_release);
     d->homes = *homes;
     d->nthreads = nthreads;
-    deal(t, d, epoch);
+    deal_shares(t, d, epoch);
 }
 
 static bool is_new (const struct gomp_deal *d, uint32_t nthreads, const struct gomp_homes *homes)
@@ -359,7 +360,7 @@ void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthread
 {
     unsigned which = ways.alone ? GOMP_DEAL_ALONE : GOMP_DEAL_HOMES;
     if (homes && is_new(&t->deals[which], nthreads, homes))
-        renew(t, &t->deals[which], epoch, nthreads, homes);
+        renew_deal(t, &t->deals[which], epoch, nthreads, homes);
     RENEW(t->together, ways.together);
     RENEW(t->apart, ways.apart);
     RENEW(t->odd_first, ways.odd_first);

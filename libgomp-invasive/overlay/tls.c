@@ -119,7 +119,7 @@ enum {
     STRICT
 };
 
-static int decide (void)
+static int decide_binding (void)
 {
     const char *wish = inv_getenv("INVASIVE_BIND");
     if (wish && strcmp(wish, "strict") == 0)
@@ -134,7 +134,7 @@ static int decide (void)
 
 bool gomp_may_move_threads (void)
 {
-    return decide() == MOVABLE && gomp_contexts_usable();
+    return decide_binding() == MOVABLE && gomp_contexts_usable();
 }
 
 /* The last of the objects that the process was started with, which are never unloaded; NULL: we have
@@ -188,7 +188,7 @@ bool gomp_strict_threads (void)
     if (now != UNKNOWN && loads == loads_seen)
         return false;
     atomic_store_explicit(&loads_seen, loads, memory_order_relaxed);
-    now = decide();
+    now = decide_binding();
     if (now == MOVABLE)
         gomp_contexts_find_exceptions();
     atomic_store_explicit(&decision, now, memory_order_relaxed);

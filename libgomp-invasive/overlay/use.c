@@ -99,7 +99,7 @@ bool gomp_use_at_once (void)
 }
 
 /* A copy of libgomp that a package has brought has said what the environment asks for already. */
-static void begin (void)
+static void begin_use (void)
 {
     gomp_settle_default_team(); /* which the messages may show */
     end_messages(!gomp_other_copy_loaded());
@@ -122,9 +122,9 @@ static void first_use (void)
     INV_UNDISTURBED;
     pthread_mutex_lock(&use_lock);
     if (!atomic_load_explicit(&in_use, memory_order_relaxed)) { /* under the lock */
-        begin();
+        begin_use();
         /* release: partner is the acquire load of gomp_find_thread_icv in another thread, which then
-         * sees all that begin has written */
+         * sees all that begin_use has written */
         atomic_store_explicit(&in_use, true, memory_order_release);
     }
     pthread_mutex_unlock(&use_lock);

@@ -271,11 +271,12 @@ static void leave_list (struct free_worker *self)
     gomp_spinlock_unlock(&sched_lock);
 }
 
-/* Will one be where lenders find it before long?  Counted on only where many threads of the program
+/* Will a free worker park before long, where lenders find it?  Counted on only where many threads of the program
  * have bound regions: there a free worker has nothing to run, and passes its core on.  Elsewhere
  * another one, parked while the first wakes up, finds cores sooner.  After a full fence; partner:
- * leave, in which a worker says that it ends before it looks for work for the last time. */
-static bool a_worker_comes (void)
+ * end_if_not_needed, in which a worker says that it ends before it looks for work for the last
+ * time. */
+static bool worker_will_park (void)
 {
     bool found = false;
     if (gomp_regions_in_use() || !gomp_use_has_further_threads())
@@ -287,7 +288,7 @@ static bool a_worker_comes (void)
     return found;
 }
 
-static bool none_to_be_found (void)
+static bool no_worker_is_parked (void)
 {
     return inv_parked_count() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0;
 }
@@ -299,9 +300,9 @@ static void show_a_worker (void)
     static _Atomic bool showing;
     if (gomp_threads_scarce) /* the watchdog finds free cores, if a little later */
         return;
-    if (gomp_refused_lately() || a_worker_comes() || atomic_exchange(&showing, true))
+    if (gomp_refused_lately() || worker_will_park() || atomic_exchange(&showing, true))
         return;
-    if (none_to_be_found())
+    if (no_worker_is_parked())
         gomp_free_worker_start(INV_HOLD_NONE);
     atomic_store(&showing, false);
 }
@@ -352,7 +353,7 @@ void gomp_want_cores (void)
      * they sleep, or end, before they look for work once more, and gomp_stop_wanting. */
     atomic_thread_fence(memory_order_seq_cst);
     gomp_progress_arm();
-    if (has_called() && !none_to_be_found())
+    if (has_called() && !no_worker_is_parked())
         return; /* gomp_call_cores would do nothing */
     if (!has_all_useful_cores())
         gomp_call_cores();
@@ -360,7 +361,7 @@ void gomp_want_cores (void)
 
 void gomp_call_cores (void)
 {
-    if (none_to_be_found())
+    if (no_worker_is_parked())
         show_a_worker();
     if (has_called())
         return;
@@ -460,7 +461,7 @@ static bool take_ticket_first (void)
 
 /* Those that are ready may all be waiting like the caller, for an implicit task that has
  * not started, or is a context: that comes first. */
-static void pass_on (int hold)
+static void hand_over_tickets_first (int hold)
 {
     gomp_contexts_publish();
     if ((gomp_tickets_left() || gomp_contexts_waiting()) && inv_hold_check(hold) != INV_LOST) {
@@ -481,7 +482,7 @@ void gomp_yield_point (void)
         sched_yield();
         return;
     }
-    pass_on(inv_hold_detach());
+    hand_over_tickets_first(inv_hold_detach());
     gomp_hold_acquire();
 }
 
@@ -500,7 +501,7 @@ static bool let_others_go_first (uint64_t limit_ns)
     if (!gomp_threads_queued() && !gomp_help_waiting())
         return inv_hold != INV_HOLD_NONE;
     if (inv_hold != INV_HOLD_NONE)
-        pass_on(inv_hold_detach());
+        hand_over_tickets_first(inv_hold_detach());
     else
         gomp_unheld_end();
     acquire_within((int64_t)limit_ns);
@@ -824,7 +825,7 @@ static bool must_stay (void)
 /* Is the calling worker, which is not parked, one too many?  (Work that is queued after we looked
  * does not find us among the parked, so its master makes another worker.)  *stays: it is, and stays
  * all the same; it clears `staying` when it has been found. */
-static bool leave (struct free_worker *self, bool *stays)
+static bool end_if_not_needed (struct free_worker *self, bool *stays)
 {
     int n = atomic_load(&free_workers), enough = enough_workers();
     if (n <= enough)
@@ -861,7 +862,7 @@ static bool wait_for_hold (struct free_worker *self)
     if (gomp_unheld_end() || run_one_unheld()) /* the watchdog may have let us finish without a hold */
         return true;
     bool stays = false;
-    if (leave(self, &stays))
+    if (end_if_not_needed(self, &stays))
         return false;
     gomp_carrier_rest();
     INV_TELL(idle_begin());
