@@ -14,7 +14,7 @@
  * arrives at the call in which an iteration ends, and when it has waited there.  The ranks wait for
  * each other in every iteration, so iterations end at the same time in all ranks.  The first member
  * of the job cuts time where its own iterations end, and takes the differences of all members in
- * each piece.  Between two moments of another rank it interpolates.  It judges a piece an iteration
+ * each interval.  Between two moments of another rank it interpolates.  It judges an interval an iteration
  * or two later, when the other ranks have written their moments as well.
  *
  * Oversubscribed (n > C), several ranks take turns on a core: rank r is on core r * C / n, and t is
@@ -46,8 +46,8 @@ static struct {
     uint64_t began, noted, arrived;
     uint64_t cpu_start_ns;
 
-    /* the first member's: pieces that are to be judged when all have a moment after them */
-    uint64_t pending[PENDING], judged; /* ticks: ends of pieces; what has been judged ends here */
+    /* the first member's: intervals that are to be judged when all have a moment after them */
+    uint64_t pending[PENDING], judged; /* ticks: ends of intervals; what has been judged ends here */
     unsigned count;
     struct sum then[INV_MAX_SLOTS]; /* of each member, until `judged` */
     double slowest_ns, unmoved_ns, judged_ns; /* as in the record */
@@ -103,7 +103,7 @@ static struct sum read_sum(const struct inv_moment *m)
 }
 
 /* What a rank had computed by then.  False: it has no moment after that yet.  Moments that are
- * written over meanwhile were long before: they say too much, by what the next piece lacks then. */
+ * written over meanwhile were long before: they say too much, by what the next interval lacks then. */
 static bool interpolate_sum(struct inv_record *r, uint64_t then, struct sum *sum)
 {
     /* acquire: partner is the release in note_moment */
@@ -133,9 +133,9 @@ static bool interpolate_sum(struct inv_record *r, uint64_t then, struct sum *sum
     return true;
 }
 
-/* --- pieces */
+/* --- intervals */
 
-/* Adds a piece, in which these have computed so much more. */
+/* Adds an interval, in which these have computed so much more. */
 static void add_piece(const struct sum *now, int members)
 {
     double slowest = 0, useful = 0, of_core = 0, all = 0;
@@ -180,7 +180,7 @@ static bool judge_piece(struct inv_record *r, uint64_t end)
     return true;
 }
 
-/* Without room two pieces become one. */
+/* Without room two intervals become one. */
 static void end_piece(struct inv_record *r, uint64_t now)
 {
     if (estimate.count == PENDING)
