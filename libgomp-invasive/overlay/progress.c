@@ -315,7 +315,7 @@ static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, u
 {
     if (now->region && verdict_on(now->fn) == GOMP_UNKNOWN && !order_is_apart(now->region) &&
         gomp_busy_waits_near(now->fn))
-        judge(now->fn, 0, GOMP_SPINS);
+        note_verdict(now->fn, 0, GOMP_SPINS);
     bool made = gomp_run_unheld(now->count);
     note_starved(w, made, cpu - w->since_cpu < PERIOD_NS);
     if (now->region && !own_no_core()) {
