@@ -128,11 +128,11 @@ def row(ctx: Context, program: Program, shape: Shape, best: Shape, options: tupl
 
 
 def rows_of(ctx: Context, programs: list[Program],
-            learn: str = "") -> tuple[list[Row], list[str]]:
-    """The rows, and what could not be had.  learn: a file; shapes with a number of threads are left
-    out then."""
+            learn: str = "") -> tuple[list[Row], list[str], list[str]]:
+    """The rows, what could not be had, and what failed: the other programs are measured all the
+    same.  learn: a file; shapes with a number of threads are left out then."""
     options = (f"--learn={learn}",) if learn else ()
-    rows, missing = [], []
+    rows, missing, failed = [], [], []
     for program in programs:
         try:
             program.install(ctx)
@@ -140,17 +140,21 @@ def rows_of(ctx: Context, programs: list[Program],
             missing.append(f"without {program.name}: {str(error).splitlines()[0]}")
             print(f"    {missing[-1]}", file=sys.stderr)
             continue
-        best, _ = find_best(ctx, program)
-        for shape in program.managed:
-            if learn and shape.env:
-                continue
-            for _ in range(LEARNING if learn else 0):
-                run_managed(ctx, program, shape, options)
-            rows.append(row(ctx, program, shape, best, options))
-            ctx.say(rows[-1].line())
+        try:
+            best, _ = find_best(ctx, program)
+            for shape in program.managed:
+                if learn and shape.env:
+                    continue
+                for _ in range(LEARNING if learn else 0):
+                    run_managed(ctx, program, shape, options)
+                rows.append(row(ctx, program, shape, best, options))
+                ctx.say(rows[-1].line())
+        except BenchError as error:
+            failed.append(f"{program.name} failed: {str(error).splitlines()[0]}")
+            print(f"    {failed[-1]}", file=sys.stderr)
     if not rows:
-        raise BenchError("; ".join(missing) or "no programs")
-    return rows, missing
+        raise BenchError("; ".join([*missing, *failed]) or "no programs")
+    return rows, missing, failed
 
 
 def chosen(ctx: Context, known: list[Program]) -> list[Program]:
@@ -158,12 +162,13 @@ def chosen(ctx: Context, known: list[Program]) -> list[Program]:
     return [p for p in known if not ctx.only or p.name in ctx.only]
 
 
-def figures(name: str, rows: list[Row], missing: list[str]) -> list[Figure]:
+def figures(name: str, rows: list[Row], missing: list[str], failed: list[str]) -> list[Figure]:
     worst = max(rows, key=lambda r: r.ratio)
     mean = statistics.geometric_mean(r.ratio for r in rows)
     note = "; ".join([f"{len(rows)} rows", *missing])
+    not_measured = [Figure(f"{name}-failed", len(failed), "programs", "<=", 0, "; ".join(failed))]
     return [Figure(f"{name}-{r.name}", r.ratio, f"x stock's best ({r.stock})", "<=",
-                   GOAL_EACH, r.line()) for r in rows] + [
+                   GOAL_EACH, r.line()) for r in rows] + (not_measured if failed else []) + [
         Figure(f"{name}-mean", mean, "x stock's best, geometric mean", "<=", GOAL_MEAN, note),
         Figure(name, worst.ratio, f"x stock's best, the worst ({worst.name})", "<=", GOAL_EACH)]
 

@@ -97,12 +97,17 @@ def test_never_slower_ends_with_the_figures_of_its_programs(build, monkeypatch, 
         def install(self, ctx):
             raise BenchError("no such package\nin two lines")
 
-    programs = [short, Missing("gone")]
+    broken = Program("broken", [shell("1x1", "exit 3")])
+    programs = [broken, short, Missing("gone")]
     monkeypatch.setattr(never_slower, "all_programs", lambda: programs)
     figures = never_slower.never_slower(Context(build, 2, verbose=False))
-    assert [f.name for f in figures] == ["never-slower-tree-1", "never-slower-mean", "never-slower"]
-    assert figures[0].value == pytest.approx(figures[1].value) == figures[2].value > 0
-    assert figures[1].note == "1 rows; without gone: no such package"
+    row, failed, mean, worst = figures
+    assert [f.name for f in figures] == ["never-slower-tree-1", "never-slower-failed",
+                                         "never-slower-mean", "never-slower"]
+    assert row.value == pytest.approx(mean.value) == worst.value > 0
+    assert failed.value == 1 and not failed.reached
+    assert failed.note == "broken failed: broken-stock-1x1: sh -c exit 3: exit code 3"
+    assert mean.note == "1 rows; without gone: no such package"
     capsys.readouterr()
 
 
