@@ -278,10 +278,26 @@ static inline bool must_defer (struct gomp_task *parent, unsigned flags, void **
            !too_many_children(parent) && gomp_deps_pending(parent, depend);
 }
 
-/* The construct that compiled code calls; DEPEND is described in taskdeps.c. */
-void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *), long arg_size,
-                long arg_align, bool if_clause, unsigned flags, void **depend, int priority,
-                void *detach)
+/* In a team of one thread nothing is queued but what must be.  Apart from the rest, so that it saves few registers. */
+static void __attribute__((noinline)) run_alone (struct gomp_thread *thr, void (*fn) (void *), void *data,
+                                                 unsigned flags)
+{
+    struct gomp_task_slot *slot = gomp_task_slot_made(thr);
+    struct gomp_task task;
+    init_undeferred(&task, thr->task, flags);
+    task.own.mark = slot ? gomp_queue_mark(&slot->queue) : INT64_MIN;
+    thr->task = &task;
+    fn(data);
+    end_undeferred(thr, &task);
+    if (slot && ++slot->inlined % CHECKPOINT_EVERY == 0 && inv_managed())
+        gomp_hold_checkpoint();
+}
+
+/* All else.  The same arguments as GOMP_task, so that the call of it is a jump. */
+static void __attribute__((noinline))
+queue_or_run (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *), long arg_size,
+              long arg_align, bool if_clause, unsigned flags, void **depend, int priority,
+              void *detach)
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_team *team = thr->ts.team;
@@ -311,6 +327,21 @@ void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
     run_undeferred(thr, slot, fn, data, cpyfn, arg_size, arg_align, flags);
     if (slot)
         after_undeferred(team, slot, may_queue);
+}
+
+/* The construct that compiled code calls; DEPEND is described in taskdeps.c. */
+void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *), long arg_size,
+                long arg_align, bool if_clause, unsigned flags, void **depend, int priority,
+                void *detach)
+{
+    const unsigned with_more = GOMP_TASK_FLAG_DETACH | GOMP_TASK_FLAG_DEPEND | GOMP_TASK_FLAG_PRIORITY;
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_team *team = thr->ts.team;
+    if (team && team->nthreads == 1 && !cpyfn && !(flags & with_more) && !gomp_cancel_var &&
+        !nests_deep(thr->task))
+        run_alone(thr, fn, data, flags);
+    else
+        queue_or_run(fn, data, cpyfn, arg_size, arg_align, if_clause, flags, depend, priority, detach);
 }
 
 ialias (GOMP_task)

@@ -344,9 +344,13 @@ static void clear_entry (struct entry *e)
     memset(e, 0, sizeof *e);
 }
 
+/* Written from end to end at once: new memory that is read first is mapped twice, and the second time the kernel
+ * interrupts all cores of the process. */
 static struct gomp_deps *make_table (size_t size)
 {
-    struct gomp_deps *deps = gomp_malloc_cleared(sizeof *deps + size * sizeof deps->entry[0]);
+    size_t bytes = sizeof(struct gomp_deps) + size * sizeof(struct entry);
+    struct gomp_deps *deps = gomp_malloc(bytes);
+    memset(deps, 0, bytes);
     deps->mask = size - 1;
     return deps;
 }
