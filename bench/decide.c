@@ -12,8 +12,8 @@
  * by one thread that waits for nothing, and what others do to it meanwhile is not its cost.
  */
 #define _GNU_SOURCE
-#include "placement.h"
-#include "policy.h"
+#include "rmd/placement/placement.h"
+#include "rmd/policy/policy.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -112,7 +112,7 @@ static struct cost decide(struct world *w, const struct rmd_policy *policy)
     struct cost cost = {0};
     w->snapshot.decided = false;
     policy->decide(&w->snapshot, w->target);
-    w->snapshot.decided = true; /* as rmd/domain.c */
+    w->snapshot.decided = true; /* as rmd/domain/domain.c */
     bool worthwhile = rmd_policy_worthwhile(policy, &w->snapshot, w->target);
     cost.policy_us = now_us(CLOCK_THREAD_CPUTIME_ID) - start;
     for (unsigned i = 0; worthwhile && i < w->snapshot.nprocs; i++)

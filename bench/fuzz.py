@@ -45,21 +45,24 @@ INTERRUPTED = "libFuzzer: run interrupted"
 CLANG = "clang-14"
 FLAGS = ("-std=gnu17 -O2 -g1 -DINV_SMALL -fno-omit-frame-pointer "
          "-fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -pthread").split()
-ELSEWHERE = {"bell", "fd_holder", "procstat", "rmctl", "rmctl_complete", "rmctl_top", "rmd",
-             "server", "service"}  # sources that nothing here needs, or that are part of a target
-LIBRARY = {  # what the fuzzers may be linked with: nearly all of rmd, and
-    "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c")
-                  if p.stem not in ELSEWHERE and not p.stem.startswith("simulate")),
-    "libinvasive": "core cpulist scalability socket steady table topology trace".split(),
-    "tools": "invade_model invade_regions invade_text".split(),
-}
+# Sources that nothing here needs, or that are part of a target.
+ELSEWHERE = {"bell", "fd_holder", "procstat", "rmctl", "rmctl_complete", "rmctl_simulate",
+             "rmctl_top", "rmd", "server", "service"}
+MANAGER = ("rmd", "tools/rmctl", "client")  # folders
+LIBRARY = [  # what the fuzzers may be linked with: nearly all of rmd, and
+    *sorted(p for folder in MANAGER for p in (TOP / folder).rglob("*.c")
+            if p.stem not in ELSEWHERE and p.parent.name != "simulate"),
+    *(TOP / "libinvasive" / f"{name}.c"
+      for name in "core cpulist scalability socket steady table topology trace".split()),
+    *(TOP / "tools" / f"{name}.c" for name in "invade_model invade_regions invade_text".split()),
+]
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
           "package": 8192, "http": 512, "simulate": 1024, "keeper": 512, "reply": 2048}
 TRACE_FILE = "trace-file"
 WRAPPED = "syscall close epoll_ctl fallocate getpid getppid".split()  # by quick.c
 LINK = {"reply": ["-ljansson", *(f"-Wl,--wrap={f}"  # by reply.c
                                  for f in "inv_socket_connect recv recvmsg sendmsg".split())]}
-INCLUDE = [f"-I{TOP / d}" for d in ("include", "libinvasive", "rmd", "tools", "bench/fuzz")]
+INCLUDE = [f"-I{TOP / d}" for d in (".", "include", "libinvasive", "tools", "bench/fuzz")]
 
 
 def run_tool(command: list[str]) -> str:
@@ -90,16 +93,15 @@ def compiled(source: Path, work: Path, newest: float, kind: str = "fuzzer-no-lin
 
 def programs(names: list[str], work: Path) -> dict[str, Path]:
     work.mkdir(parents=True, exist_ok=True)
-    directories = [TOP / "bench" / "fuzz", *(TOP / d for d in LIBRARY)]
-    newest = max(f.stat().st_mtime for d in directories for f in d.glob("*.[ch]"))
-    sources = [TOP / d / f"{name}.c" for d, of in LIBRARY.items() for name in of]
+    directories = ("bench/fuzz", "libinvasive", "tools", *MANAGER)
+    newest = max(f.stat().st_mtime for d in directories for f in (TOP / d).rglob("*.[ch]"))
     mains = [TOP / "bench" / "fuzz" / f"{name}.c" for name in ["quick", *names]]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        objects = list(pool.map(lambda s: str(compiled(s, work, newest)), [*sources, *mains]))
+        objects = list(pool.map(lambda s: str(compiled(s, work, newest)), [*LIBRARY, *mains]))
     archive = work / "fuzzed.a"
     archive.unlink(missing_ok=True)
-    run_tool(["ar", "rcs", str(archive), *objects[:len(sources)]])
-    quick, *mains = objects[len(sources):]
+    run_tool(["ar", "rcs", str(archive), *objects[:len(LIBRARY)]])
+    quick, *mains = objects[len(LIBRARY):]
     found = {}
     for name, main in zip(names, mains):
         found[name] = work / f"fuzz_{name}"

@@ -71,7 +71,7 @@ static bool is_announced(struct inv_slot *slot, const struct inv_constraint *c)
            inv_scalability_is_written(slot, &c->scalability);
 }
 
-/* Tell rmd that there is something new.  seq_cst: partner is listen_to_bell (rmd/bell.c), which
+/* Tell rmd that there is something new.  seq_cst: partner is listen_to_bell (rmd/domain/bell.c), which
  * says that it is not busy any more before it looks at the bell once more and sleeps.  One of the
  * two sees the other. */
 static void ring_manager(bool hurry)

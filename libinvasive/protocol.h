@@ -29,7 +29,7 @@ enum inv_request_kind {
                         answer's message is the name of the one that decides */
     INV_SAY = 7,    /* may this process print the message for which the number `launch` stands?  The
                        answer's count is 1 for the first process that asks, else 0 */
-    /* of rmctl (rmd/control_protocol.h) */
+    /* of rmctl (rmd/config/control_protocol.h) */
     INV_CONTROL = 16,
     INV_EVENTS = 17,
     INV_METRICS = 18,

@@ -17,17 +17,17 @@
 #include "config.h"
 #endif
 #include "cpus.h"
-#include "fd_holder.h"
-#include "launcher.h"
-#include "log.h"
-#include "machine.h"
-#include "metrics.h"
-#include "replaced.h"
-#include "server.h"
-#include "service.h"
-#include "settings.h"
-#include "text.h"
-#include "users.h"
+#include "rmd/restart/fd_holder.h"
+#include "rmd/serve/launcher.h"
+#include "rmd/loop/log.h"
+#include "rmd/users/machine.h"
+#include "rmd/serve/metrics.h"
+#include "rmd/domain/replaced.h"
+#include "rmd/serve/server.h"
+#include "rmd/restart/service.h"
+#include "rmd/config/settings.h"
+#include "rmd/loop/text.h"
+#include "rmd/users/users.h"
 
 #include <argp.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""house.py [TOP] - how the source tree keeps its rules: circles of includes, the fullest folder,
-assertions, and pronouns in place of nouns.  Prints a figure a line, and the circles."""
+"""house.py [TOP] - how the source tree keeps its rules: circles of includes, includes of a higher
+layer, the fullest folder, assertions, and pronouns in place of nouns.  Prints a figure a line, the
+circles, and the includes of a higher layer."""
 
 from __future__ import annotations
 
@@ -10,7 +11,12 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-CODE = ("include", "libinvasive", "libgomp-invasive/overlay", "mpi-shim", "rmd", "tools")
+CODE = ("include", "libinvasive", "libgomp-invasive/overlay", "mpi-shim", "rmd", "client", "tools")
+TESTS = ("mpi-shim/tests",)
+# Folders from the lowest to the highest: a file includes files of its own folder and of lower ones.
+LAYERS = ("include", "libinvasive", "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",
+          "rmd/config", "rmd/domain", "rmd/restart", "rmd/users", "rmd/serve", "rmd", "client",
+          "tools/rmctl/simulate", "tools/rmctl", "tools")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PRONOUN = re.compile(r"\b(who|whom|whoever|nobody|somebody|everybody)\b", re.IGNORECASE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -26,10 +32,17 @@ def tracked(top: Path) -> list[Path] | None:
     return [Path(line) for line in listed.stdout.splitlines() if (top / line).is_file()]
 
 
+def of_product(file: Path) -> bool:
+    """Is it C of what is installed, not of tests?"""
+    folder = f"{file.parent}/"
+    return (file.suffix in (".c", ".h") and folder.startswith(tuple(f"{c}/" for c in CODE))
+            and not folder.startswith(tuple(f"{t}/" for t in TESTS))
+            and not file.name.startswith("test_"))
+
+
 def modules(top: Path, files: list[Path]) -> dict[Path, set[Path]]:
     """A header and the file of the same name are one module; which other ones it includes."""
-    sources = [f for f in files if f.suffix in (".c", ".h") and str(f.parent) in CODE
-               and not f.name.startswith("test_")]
+    sources = [f for f in files if of_product(f)]
     by_name: dict[str, list[Path]] = defaultdict(list)
     for file in sources:
         by_name[file.name].append(file)
@@ -39,7 +52,8 @@ def modules(top: Path, files: list[Path]) -> dict[Path, set[Path]]:
         graph[module] |= set()
         for name in INCLUDE.findall((top / file).read_text(errors="replace")):
             known = by_name.get(Path(name).name, [])
-            here = [k for k in known if k.parent == file.parent] or known
+            here = ([k for k in known if k == Path(name)] or
+                    [k for k in known if k.parent == file.parent] or known)
             if len(here) == 1 and here[0].with_suffix("") != module:
                 graph[module].add(here[0].with_suffix(""))
     return graph
@@ -72,6 +86,14 @@ def circles(graph: dict[Path, set[Path]]) -> list[list[Path]]:
     return sorted((c for c in found if len(c) > 1), key=len, reverse=True)
 
 
+def upward(graph: dict[Path, set[Path]]) -> list[tuple[Path, Path]]:
+    """Includes of a file in a higher layer."""
+    level = {Path(folder): i for i, folder in enumerate(LAYERS)}
+    return sorted((module, other) for module, others in graph.items() for other in others
+                  if module.parent in level and other.parent in level
+                  and level[other.parent] > level[module.parent])
+
+
 def pronouns(top: Path, files: list[Path]) -> int:
     """In comments of C and C++, and in documents."""
     count = 0
@@ -86,14 +108,16 @@ def pronouns(top: Path, files: list[Path]) -> int:
     return count
 
 
-def figures(top: Path, files: list[Path], found: list[list[Path]]) -> dict[str, int]:
-    """found: the circles."""
-    code = [f for f in files if f.suffix in (".c", ".h") and str(f.parent).startswith(CODE)]
-    folders = Counter(f.parent for f in files if str(f.parent) in CODE)
+def figures(top: Path, files: list[Path], graph: dict[Path, set[Path]]) -> dict[str, int]:
+    """graph: of the modules."""
+    found = circles(graph)
+    code = [f for f in files if of_product(f)]
+    folders = Counter(f.parent for f in code)
     return {
         "circles of includes": len(found),
         "files in the largest circle": len(found[0]) if found else 0,
         "circles between folders": sum(len({m.parent for m in c}) > 1 for c in found),
+        "includes of a higher layer": len(upward(graph)),
         "files in the fullest folder": max(folders.values()),
         "assertions": sum(len(ASSERTION.findall((top / f).read_text(errors="replace")))
                           for f in code),
@@ -106,11 +130,13 @@ def main() -> None:
     files = tracked(top)
     if files is None:
         sys.exit(f"house.py: {top} is no git checkout")
-    found = circles(modules(top, files))
-    for name, value in figures(top, files, found).items():
+    graph = modules(top, files)
+    for name, value in figures(top, files, graph).items():
         print(f"{name}: {value}")
-    for circle in found:
+    for circle in circles(graph):
         print("circle:", *circle)
+    for module, other in upward(graph):
+        print("higher layer:", module, "includes", other)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
  * and what it takes for good must be within what rmd.conf(5) allows.  Prints how many texts were
  * good; 1 when a promise is broken.
  */
-#include "settings.h"
+#include "rmd/config/settings.h"
 #include "table.h"
 
 #include <stdio.h>

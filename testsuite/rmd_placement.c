@@ -10,8 +10,8 @@
  * If the first HOLDER is -2 they are not known.
  */
 #define _DEFAULT_SOURCE
-#include "placement.h"
-#include "simulate.h"
+#include "rmd/placement/placement.h"
+#include "tools/rmctl/simulate/simulate.h"
 #include "topology.h"
 
 #include <stdio.h>

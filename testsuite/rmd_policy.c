@@ -18,11 +18,11 @@
  *   partition NCORES N  {LOAD CORE}*N          -> N cores; -1 in and out: none
  *   place NCORES N  {TARGET KEEP WISH}*N  {OWNER}*NCORES  -> MOVED and NCORES owners
  */
-#include "curve.h"
-#include "limit.h"
-#include "partition.h"
-#include "placement.h"
-#include "policy.h"
+#include "rmd/policy/curve.h"
+#include "rmd/domain/limit.h"
+#include "rmd/policy/partition.h"
+#include "rmd/placement/placement.h"
+#include "rmd/policy/policy.h"
 #include "scalability.h"
 
 #include <stdio.h>

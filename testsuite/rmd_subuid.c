@@ -3,7 +3,7 @@
  * rmd_subuid.c - rmd_subuid FILE PASSWD UID... - whose each user ID is by this file of subordinate
  * IDs, and first how many lines of the file are none.
  */
-#include "subuid.h"
+#include "rmd/host/subuid.h"
 
 #include <stdio.h>
 #include <stdlib.h>

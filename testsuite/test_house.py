@@ -15,7 +15,7 @@ def figures(top):
     files = house.tracked(top)
     if files is None:
         pytest.skip("not a git checkout (package git)")
-    return house.figures(top, files, house.circles(house.modules(top, files)))
+    return house.figures(top, files, house.modules(top, files))
 
 
 @pytest.mark.parametrize("what", AT_MOST)

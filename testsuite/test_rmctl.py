@@ -327,7 +327,7 @@ def test_the_manual_lists_the_events_and_what_they_have(rmd, tell, ask, top):  #
               & {"before", "cores", "microseconds", "count", "text"}
               for name, about in re.findall(r"^\.It Li (.*)\n((?:(?!\.It).*\n)*)", text, re.M)}
     kinds = re.search(r"kinds\[INV_EVENT_KINDS\] = \{(.*?)\};",
-                      (top / "rmd/rmctl_events.c").read_text(), re.S)[1]
+                      (top / "tools/rmctl/rmctl_events.c").read_text(), re.S)[1]
     assert set(manual) == set(re.findall(r'"(\w+)"', kinds))
     printed = {}
     for event in documents(tell(r, "events", "--json")[1]):
@@ -1031,7 +1031,7 @@ def completed_by_bash(build, top, home, line):
     words = [piece for word in line.split(" ") for piece in re.split("([=:])", word)
              if piece or not word]
     words += [""] if words[-1] in ("=", ":") else []  # as bash cuts words
-    script = f'''source {top}/rmd/completion/rmctl
+    script = f'''source {top}/tools/rmctl/completion/rmctl
         COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}
         COMP_WORDS=({shlex.join(words)}) COMP_CWORD={len(words) - 1}
         eval "$(complete -p rmctl | sed 's/complete -F \\([^ ]*\\) .*/\\1/')"
@@ -1092,7 +1092,7 @@ def completed_by_zsh(build, top, home, *lines):
     subprocess.run(["zsh", "-f", "-c", ZSH_TYPE, "zsh", home / "setup", *lines], check=True,
                    timeout=90, cwd=home,
                    env={**ENV, "PATH": f"{build / 'bin'}:{ENV['PATH']}", "HOME": str(home),
-                        "COMPLETIONS": str(top / "rmd/completion"), "SAID": str(said)})
+                        "COMPLETIONS": str(top / "tools/rmctl/completion"), "SAID": str(said)})
     return [answer.split() for answer in re.split(r"^--$", said.read_text(), flags=re.M)[1:-1]]
 
 

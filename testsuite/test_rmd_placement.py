@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The placement keeps what rmd/placement.h promises on machines from a laptop to 4 packages of 2
-NUMA nodes of 64 cores of 2 threads: moves are minimal, and the cores of a process are close
-together.  How close is judged against the best there is, where that can be found."""
+"""The placement keeps what rmd/placement/placement.h promises on machines from a laptop to 4
+packages of 2 NUMA nodes of 64 cores of 2 threads: moves are minimal, and the cores of a process are
+close together.  How close is judged against the best there is, where that can be found."""
 
 from __future__ import annotations
 

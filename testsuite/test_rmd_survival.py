@@ -543,7 +543,7 @@ def test_a_user_that_rings_all_the_time_takes_little_of_a_processor(mortal, how)
     s = mortal("emulate-cores = 256\nlog-level = warning\n")
     alice = s.member(ALICE)
     assert alice.ask(f"fork 100 {s.name}") == "100 0"
-    alice.ask(f"{how} 1")  # takes what a user is granted at once (rmd/rate_limit.h)
+    alice.ask(f"{how} 1")  # takes what a user is granted at once (rmd/host/rate_limit.h)
     before, begun = processor_s(s.process), time.monotonic()
     answers = int(alice.ask(f"{how} 5"))
     spent, lasted = processor_s(s.process) - before, time.monotonic() - begun

@@ -23,12 +23,12 @@
 #include "invade.h"
 #include "cpulist.h"
 #include "now.h"
-#include "policy.h"
+#include "rmd/policy/policy.h"
 #include "preload.h"
-#include "smt.h"
+#include "rmd/placement/smt.h"
 #include "socket.h"
 #include "table.h"
-#include "text.h"
+#include "rmd/loop/text.h"
 
 #include <argp.h>
 #include <errno.h>

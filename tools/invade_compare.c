@@ -20,7 +20,7 @@
 #include "invade.h"
 #include "now.h"
 #include "preload.h"
-#include "text.h"
+#include "rmd/loop/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
 #include "hash.h"
 #include "invade_model.h"
 #include "preload.h"
-#include "text.h"
+#include "rmd/loop/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

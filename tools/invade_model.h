@@ -6,7 +6,7 @@
 #ifndef INVADE_MODEL_H
 #define INVADE_MODEL_H
 
-#include "client.h"
+#include "client/client.h"
 
 #include <stdbool.h>
 #include <stdio.h>

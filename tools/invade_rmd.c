@@ -9,7 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
-#include "client.h"
+#include "client/client.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "invade.h"
 #include "invade_bounds.h"
 #include "invade_model.h"
-#include "text.h"
+#include "rmd/loop/text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 #include "invade.h"
 #include "now.h"
-#include "trace_client.h"
+#include "client/trace_client.h"
 #include "trace_file.h"
 
 #include <errno.h>

@@ -43,7 +43,7 @@ static int fuzz_emulate(struct inv_topology *t, const char *description, bool sm
 #define inv_topology_emulate fuzz_emulate
 #define getgrnam fuzz_group
 #define getpwnam fuzz_user
-#include "../../rmd/settings.c"
+#include "../../rmd/config/settings.c"
 #undef inv_topology_emulate
 #undef getgrnam
 #undef getpwnam

@@ -6,11 +6,11 @@
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
-#include "log.h"
-#include "loop.h"
-#include "metrics.h"
+#include "rmd/loop/log.h"
+#include "rmd/loop/loop.h"
+#include "rmd/serve/metrics.h"
 #include "now.h"
-#include "peer.h"
+#include "rmd/host/peer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static char *fuzz_page(size_t *bytes);
 #define rmd_watch(source, events) ((void)(source), 0)
 #define rmd_unwatch(source) ((void)(source))
 #define rmd_metrics_text(uid, all, bytes) fuzz_page(bytes)
-#include "../../rmd/metrics_http.c"
+#include "../../rmd/serve/metrics_http.c"
 
 enum { ANSWER_MAX = 1024, NO_MORE_YET = 0xff, NO_ROOM_YET = 0xfe, CARRIES = 0xfd };
 static const char the_page[] = "invasive_cores 8\n";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * keeper.c - messages between rmd and its descriptor holder (rmd/fd_holder.c), and the persisted
+ * keeper.c - messages between rmd and its descriptor holder (rmd/restart/fd_holder.c), and the persisted
  * orders of a former rmd.  The first byte chooses the reader: a holder with clients that send
  * anything, an rmd whose holder sends anything, or an rmd that loads persisted orders.
  *
@@ -23,11 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fd_holder.h"
+#include "rmd/restart/fd_holder.h"
 #include "now.h"
-#include "persisted_orders.h"
+#include "rmd/config/persisted_orders.h"
 #include "socket.h"
-#include "state.h"
+#include "rmd/domain/state.h"
 
 /* What a descriptor is. */
 enum { CLOSED, SOME_FILE, DEAD_STATE, LIVING_STATE, ORDERS, PEER };
@@ -114,7 +114,7 @@ static struct rmd_state *fuzz_state(int fd)
 #define rmd_state_unmap(state) ((void)(state))
 #define inv_now_ns() now_ns
 #define close fuzz_close
-#include "../../rmd/fd_holder.c"
+#include "../../rmd/restart/fd_holder.c"
 #undef rmd_state_map
 #undef rmd_state_unmap
 
@@ -136,7 +136,7 @@ static void *fuzz_orders(int fd, size_t bytes)
 #define fcntl(fd, what, ...) ((void)fuzz_look(fd), F_SEAL_SHRINK)
 #define mmap(at, bytes, protection, flags, fd, offset) fuzz_orders(fd, bytes)
 #define munmap(at, bytes) ((void)(at))
-#include "../../rmd/persisted_orders.c"
+#include "../../rmd/config/persisted_orders.c"
 
 /* --- the readers */
 

@@ -6,7 +6,7 @@
 #ifndef FUZZ_MEMBERS_H
 #define FUZZ_MEMBERS_H
 
-#include "domain.h"
+#include "rmd/domain/domain.h"
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 
 #include "fuzz.h"
 #include "invade_model.h"
-#include "report.h"
+#include "rmd/domain/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static bool unpack(struct fuzz_input *in, struct rmd_report *to)
     return good;
 }
 
-/* A record has room for as many sites as came, and memory for all (rmd/client.c). */
+/* A record has room for as many sites as came, and memory for all (client/client.c). */
 static struct rmd_client_report as_client_has_it(struct rmd_report *r)
 {
     size_t bytes = r->report.record_bytes;

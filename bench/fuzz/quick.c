@@ -7,9 +7,9 @@
  * fuzz.py links with --wrap for the functions of the C library.
  */
 #define _GNU_SOURCE
-#include "bell.h"
+#include "rmd/domain/bell.h"
 #include "fuzz.h"
-#include "procstat.h"
+#include "rmd/host/procstat.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

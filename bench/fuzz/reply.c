@@ -8,11 +8,11 @@
  * and most of what follows is as long as it should be.
  */
 #define _GNU_SOURCE
-#include "client.h"
-#include "client_control.h"
+#include "client/client.h"
+#include "client/client_control.h"
 #include "core.h"
 #include "members.h"
-#include "rmctl.h"
+#include "tools/rmctl/rmctl.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,8 +15,8 @@ static FILE *told;
 
 #undef stderr
 #define stderr told
-#include "../../rmd/simulate_machine.c"
-#include "../../rmd/simulate_workload.c"
+#include "../../tools/rmctl/simulate/simulate_machine.c"
+#include "../../tools/rmctl/simulate/simulate_workload.c"
 #undef stderr
 
 enum { WHY = 200 };

@@ -12,10 +12,10 @@
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
-#include "../../rmd/trace.h"
+#include "../../rmd/domain/trace.h"
 #include "now.h"
-#include "procstat.h"
-#include "rate_limit.h"
+#include "rmd/host/procstat.h"
+#include "rmd/host/rate_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,8 +46,8 @@ static uint64_t fuzz_due(void);
 #define sendmsg(fd, m, flags) ((void)(fd), (void)(flags), fuzz_answer(m))
 #define send(fd, what, bytes, flags) ((void)(fd), (void)(flags), fuzz_send(what, bytes))
 #include "../../libinvasive/socket.c"
-#include "../../rmd/peer.c"
-#include "../../rmd/server.c"
+#include "../../rmd/host/peer.c"
+#include "../../rmd/serve/server.c"
 #undef rmd_owner
 #undef rmd_alive
 #undef recvmsg
@@ -56,7 +56,7 @@ static uint64_t fuzz_due(void);
 #undef fork
 #undef sendmsg
 #undef send
-#include "../../rmd/loop.c"
+#include "../../rmd/loop/loop.c"
 
 /* Of a message, besides its length. */
 enum { RAW = 0x8000, PASSES = 0x4000, STRANGER = 0x2000, WAITS = 0x1000, LENGTH = 0xfff };

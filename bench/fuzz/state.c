@@ -6,9 +6,9 @@
  */
 #define _GNU_SOURCE
 #include "core.h"
-#include "log.h"
+#include "rmd/loop/log.h"
 #include "members.h"
-#include "state.h"
+#include "rmd/domain/state.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define nanosleep(time, left) ((void)(time)) /* no process takes or returns a token meanwhile */
-#include "../../rmd/takeover.c"
+#include "../../rmd/restart/takeover.c"
 #undef nanosleep
 
 static void open_domain(struct rmd_domain *d)

@@ -10,9 +10,9 @@
  */
 #define _GNU_SOURCE
 #include "core.h"
-#include "log.h"
+#include "rmd/loop/log.h"
 #include "members.h"
-#include "report.h"
+#include "rmd/domain/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,11 +12,11 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "futex.h"
-#include "log.h"
+#include "rmd/loop/log.h"
 #include "members.h"
 #include "now.h"
-#include "peer.h"
-#include "report.h"
+#include "rmd/host/peer.h"
+#include "rmd/domain/report.h"
 #include "socket.h"
 #include "trace_file.h"
 
@@ -46,7 +46,7 @@ static void fuzz_receive(int *passed);
 #define inv_futex_wait(word, value, ns, shared) ((void)(word), fuzz_meanwhile())
 #define write(fd, what, bytes) ((void)(fd), fuzz_write(what, bytes))
 #define ftruncate(fd, bytes) ((void)(fd), fuzz_truncate(bytes))
-#include "../../rmd/trace.c"
+#include "../../rmd/domain/trace.c"
 #undef nanosleep
 #define nanosleep(time, left) ((void)(time)) /* of a writer that waits for room */
 #define inv_now_ns fuzz_now

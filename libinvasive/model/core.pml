@@ -21,17 +21,17 @@
  * or stubbornly (it does not, and is evicted).  Timers fire only for what they are there
  * for: against a stubborn holder.
  *
- * WITH_ELSEWHERE: rmd moves a core to another domain and back, as rmd/users.c does.  Besides:
+ * WITH_ELSEWHERE: rmd moves a core to another domain and back, as rmd/users/users.c does.  Besides:
  *  - while the other domain computes on it, nobody of this one has it or takes it
  *  - when nothing moves any more, rmd does not wait for a core that has been left, or whose
  *    holder does not poll
  *
  * WITH_RESTART: rmd is killed between any two of its steps, once, and the next one goes on with
- * what the first has noted (rmd/takeover.c).  Besides:
+ * what the first has noted (rmd/restart/takeover.c).  Besides:
  *  - when nothing moves any more, each core has the owner that is noted
  *
  * STOPS: this process is stopped between any two steps (SIGSTOP), and goes on later or never; rmd
- * looks now and then and lends what it holds meanwhile (rmd/check.c).  Besides:
+ * looks now and then and lends what it holds meanwhile (rmd/domain/check.c).  Besides:
  *  - when nothing moves any more, a stopped process holds nothing, and no core is kept for it
  *
  * check.sh says which parts are compiled in together, and breaks each on purpose.

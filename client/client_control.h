@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* client_control.h - asking an rmd for what control_protocol.h has, as client.h. */
+#ifndef RMD_CLIENT_CONTROL_H
+#define RMD_CLIENT_CONTROL_H
+
+#include "rmd/config/control_protocol.h"
+
+/* Fills in command->request and asks; waits command->wait_ms and a little more.  False with errno;
+ * EPROTO: it does not know such commands; EPERM: it serves another user. */
+bool rmd_client_control(const char *name, struct inv_control *command,
+                        struct inv_outcome *outcome);
+
+/* A descriptor that events can be received from, one at a time; -1 with errno. */
+int rmd_client_events(const char *name, uint64_t since, bool follow);
+
+/* The text, for the caller to free; NULL with errno. */
+char *rmd_client_metrics(const char *name);
+
+/* The admin snapshot, with its users and processes behind it; the caller frees it.
+ *   uid  of the domain; INV_UNSAID: our own user's Numbers of users and processes are checked,
+ * strings end, and ncores is in range.  NULL with errno; EACCES: another user's domain, and we are
+ * no operator, or it has no process. */
+struct inv_admin_snapshot *rmd_client_admin_snapshot(const char *name, uint32_t uid);
+static inline const struct inv_admin_user *rmd_admin_users(const struct inv_admin_snapshot *o)
+{
+    return (const void *)(o + 1);
+}
+static inline const struct inv_admin_process *
+rmd_admin_processes(const struct inv_admin_snapshot *o)
+{
+    return (const void *)(rmd_admin_users(o) + o->nusers);
+}
+
+#endif

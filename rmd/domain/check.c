@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * check.c - periodic checks, for which there is no event: processes that have overwritten rmd's
+ * part of the table, and processes that are stopped (SIGSTOP, ^Z) and cannot give up cores.
+ *
+ * rmd lends the cores and tokens of a stopped process until it continues.  The process still owns
+ * its cores, and asks for them as for any that it has lent.
+ */
+#define _GNU_SOURCE
+#include "core.h"
+#include "rmd/domain/domain_inside.h"
+#include "rmd/loop/log.h"
+#include "rmd/host/procstat.h"
+#include "rmd/host/rate_limit.h"
+#include "rmd/domain/replaced.h"
+#include "rmd/domain/state.h"
+
+#include <stdlib.h>
+
+int rmd_domain_tokens_of(struct rmd_domain *d, unsigned slot)
+{
+    int n = atomic_load(&inv_slot_at(d->table, slot)->tokens);
+    return n < 0 ? 0 : n > INV_MAX_CORES ? INV_MAX_CORES : n;
+}
+
+/* The number of free tokens that the table should have, if no process is taking or returning
+ * one. */
+static int free_tokens(struct rmd_domain *d)
+{
+    int n = (int)d->tokens;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            n += d->procs[s].loan - rmd_domain_tokens_of(d, s);
+    return n;
+}
+
+int rmd_domain_surplus(struct rmd_domain *d)
+{
+    return (int)((int64_t)atomic_load(&d->table->free_tokens) - free_tokens(d));
+}
+
+/* More than there are, or fewer than its processes could ever take together. */
+static bool has_impossible_tokens(struct rmd_domain *d)
+{
+    int n = atomic_load(&d->table->free_tokens);
+    return n > (int)d->tokens + INV_MAX_CORES || n < -INV_MAX_CORES * INV_PARKED_MAX;
+}
+
+/* Of a few looks the one that finds least: processes take and return tokens while we add. */
+static int least_surplus(struct rmd_domain *d)
+{
+    int least = rmd_domain_surplus(d);
+    for (unsigned looks = 1; looks < 4 && least; looks++) {
+        int now = rmd_domain_surplus(d);
+        if (llabs(now) < llabs(least))
+            least = now;
+    }
+    return least;
+}
+
+/* A process that takes or returns a token changes two numbers, one after the other.  A difference
+ * that is the same at several checks is an error: a process has died between the two changes, or
+ * was between them during a takeover (takeover.c).  A stopped process can stay between them, so rmd
+ * does not judge while one is stopped.  A wrong correction shows as the opposite difference, and is
+ * corrected too. */
+static int token_error(struct rmd_domain *d)
+{
+    int now = least_surplus(d);
+    d->alike = now && now == d->amiss && !d->stopped ? d->alike + 1 : 0;
+    d->amiss = now;
+    return d->alike < 4 ? 0 : now;
+}
+
+static unsigned repair_tokens(struct rmd_domain *d)
+{
+    if (has_impossible_tokens(d)) {
+        atomic_store(&d->table->free_tokens, free_tokens(d));
+        return 1;
+    }
+    int amiss = token_error(d);
+    if (amiss) {
+        rmd_log(RMD_INFO, "%d tokens too many have been free", amiss);
+        atomic_fetch_sub(&d->table->free_tokens, amiss);
+        inv_token_offer(d->table);
+    }
+    return 0;
+}
+
+static void repair_domain(struct rmd_domain *d)
+{
+    unsigned wrong = rmd_domain_repair(d);
+    if (d->table->mode == INV_MODE_ANONYMOUS)
+        wrong += repair_tokens(d);
+    if (wrong)
+        rmd_domain_log_repaired(d, "owners or names in the core table");
+}
+
+/* --- the stopped */
+
+/* Lends the cores that the process holds, and cancels its reclaims: a core that is reserved for a
+ * stopped process would be idle.  inv_rescue asks again when the process continues. */
+static void lend_cores(struct rmd_domain *d, unsigned slot)
+{
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        bool held = inv_core_seize(d->table, c, slot);
+        if (inv_core_reclaim_cancel(d->table, c, slot) || held)
+            inv_core_offer(d->table, c, INV_MAX_SLOTS);
+    }
+}
+
+/* Also what it has been handed since it was stopped. */
+static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    if (inv_want_get(d->table, slot)) {
+        p->wanted = true;
+        rmd_state_save(d); /* first: threads of it that have parked rely on it */
+        inv_want_set(d->table, slot, false); /* else lenders would wake it in vain */
+    }
+    if (d->table->mode == INV_MODE_PINNED) {
+        lend_cores(d, slot);
+        return;
+    }
+    int more = rmd_domain_tokens_of(d, slot) - p->loan;
+    if (!more)
+        return;
+    p->loan += more;
+    atomic_fetch_add(&d->table->free_tokens, more);
+    inv_token_offer(d->table);
+    rmd_state_save(d);
+}
+
+static void end_loan(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    atomic_fetch_sub(&d->table->free_tokens, p->loan);
+    p->loan = 0;
+    if (p->wanted)
+        inv_want_set(d->table, slot, true);
+    p->wanted = false;
+}
+
+/* Returns whether it has been stopped, or goes on, since the last look. */
+static bool check_stopped(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    struct rmd_procstat now;
+    if (!rmd_procstat(p->pid, &now))
+        return false; /* dead: the next event */
+    bool stopped = now.state == 'T';
+    d->stopped += (unsigned)stopped - (unsigned)p->stopped;
+    bool was = p->stopped;
+    p->stopped = stopped;
+    if (stopped && !was)
+        rmd_state_save(d);
+    if (stopped)
+        lend_what_it_holds(d, slot);
+    else if (was)
+        end_loan(d, slot);
+    if (stopped != was) /* when the next rmd would know it, too, or finds it out */
+        rmd_log(RMD_INFO, stopped ? "process %d has been stopped: others may use its cores"
+                                  : "process %d goes on", (int)p->pid);
+    return stopped != was;
+}
+
+/* A process that was stopped may have been about to offer a core, or to wake a thread.  A process
+ * that continues asks for its cores again.  rmd reads every thread of the domain once for all of
+ * them, and charges the user for it.  If rmd is killed before, the next one does it
+ * (takeover.c). */
+static void rescue_domain(struct rmd_domain *d)
+{
+    uint64_t begun = rmd_rate_limit_clock();
+    inv_rescue(d->table);
+    rmd_state_save(d);
+    rmd_rate_limit_charge(d->uid, rmd_rate_limit_clock() - begun);
+}
+
+bool rmd_domain_check(struct rmd_domain *d)
+{
+    if (!d->table || !d->live)
+        return false;
+    bool idle = d->stopped == d->live;
+    rmd_replaced_check(d);
+    if (!d->table || !d->live)
+        return false;
+    repair_domain(d);
+    bool changed = false;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            changed |= check_stopped(d, s);
+    if (changed)
+        rescue_domain(d);
+    return idle != (d->stopped == d->live);
+}

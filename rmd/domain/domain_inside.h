@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* domain_inside.h - declarations that check.c, domain.c, member.c and takeover.c share. */
+#ifndef RMD_DOMAIN_INSIDE_H
+#define RMD_DOMAIN_INSIDE_H
+
+#include "rmd/domain/domain.h"
+#include "rmd/domain/events.h"
+
+/* Uses this table.  The domain owns fd from then on, also if it fails.  0, or -1 with errno. */
+int rmd_domain_use_table(struct rmd_domain *domain, struct inv_table *table, int fd);
+
+/* A table that fits the process that is about to join, one of so many.  0, or -1 with errno. */
+int rmd_domain_fit_table(struct rmd_domain *domain, unsigned expected);
+
+/* Restores the constant part of the table if a process has overwritten it.  So no offset or count
+ * that rmd uses is wrong. */
+void rmd_domain_mend_head(struct rmd_domain *domain);
+
+/* Adds up the core time that each process has owned until now, and shows it in its slot. */
+void rmd_domain_settle(struct rmd_domain *domain);
+void rmd_domain_show_owned(struct inv_slot *slot, const struct rmd_process *process);
+
+/* Lets the policy decide, and moves cores.  must: the members have changed, so cores move even if
+ * little is gained. */
+void rmd_domain_redistribute(struct rmd_domain *domain, bool must);
+
+/* Adds an event of this process (events.h). */
+void rmd_domain_add_event(const struct rmd_domain *domain, const struct rmd_process *process,
+                          enum inv_event_kind kind, unsigned before, unsigned after,
+                          const char *text);
+
+/* Notice the death of the process in this slot.  0, or -1 with errno. */
+int rmd_domain_watch(struct rmd_domain *domain, unsigned slot, int pidfd);
+void rmd_domain_unwatch(struct rmd_domain *domain, unsigned slot);
+
+/* Removes the process in this slot.  rmd_domain_share divides the cores anew.  left: the process
+ * lives, and goes on unmanaged. */
+void rmd_domain_remove_member(struct rmd_domain *domain, unsigned slot, bool left);
+
+/* Put the head of the table, the owners and the names of members right.  The number of cores and
+ * slots where something was wrong. */
+unsigned rmd_domain_repair(struct rmd_domain *domain);
+
+/* rmd_domain_surplus - free tokens of the table beyond those that it should have, if no process is
+ * taking or returning one.
+ * rmd_domain_tokens_of - the tokens of a process, as it has written them, limited to a valid
+ * number. */
+int rmd_domain_surplus(struct rmd_domain *domain);
+int rmd_domain_tokens_of(struct rmd_domain *domain, unsigned slot);
+
+/* Logs that `what` was repaired, once a second at most. */
+void rmd_domain_log_repaired(struct rmd_domain *domain, const char *what);
+
+#endif

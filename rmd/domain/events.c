@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* events.c - the ring, and an eventfd that wakes the event loop for new events.  So clients that
+ * follow them are not served in the middle of a decision. */
+#define _GNU_SOURCE
+#include "rmd/domain/events.h"
+#include "rmd/loop/loop.h"
+#include "now.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/* All of these belong to the holder of the loop's turn. */
+static struct inv_event ring[RMD_EVENTS];
+static uint64_t newest; /* number of the last one */
+static void (*on_news)(void);
+static struct rmd_source news = {.fd = -1};
+
+void rmd_event(struct inv_event event, const char *text)
+{
+    event.number = ++newest;
+    event.time_ns = inv_clock_ns(CLOCK_REALTIME);
+    memset(event.text, 0, sizeof event.text);
+    /* the text may come from a table, which processes write to, and goes to terminals */
+    for (size_t i = 0; text && i < sizeof event.text - 1; i++) {
+        char c = *(const volatile char *)&text[i]; /* read once: it may change */
+        if (!c)
+            break;
+        event.text[i] = c >= ' ' && c <= '~' ? c : '?';
+    }
+    ring[newest % RMD_EVENTS] = event;
+    if (news.fd >= 0)
+        eventfd_write(news.fd, 1);
+}
+
+static bool is_visible(const struct inv_event *e, uid_t uid, bool operator)
+{
+    return operator || e->uid == uid || e->uid == INV_UNSAID;
+}
+
+bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event *event)
+{
+    uint64_t oldest = newest > RMD_EVENTS ? newest - RMD_EVENTS + 1 : 1;
+    if (*next == 0 || *next > newest + 1) /* a former rmd's number: all events are new */
+        *next = 1;
+    if (*next < oldest) {
+        uint64_t lost = oldest - *next;
+        *event = (struct inv_event){.number = oldest - 1,
+                                    .time_ns = ring[oldest % RMD_EVENTS].time_ns,
+                                    .kind = INV_EVENT_LOST,
+                                    .uid = INV_UNSAID,
+                                    .rank = -1,
+                                    .after = lost < UINT32_MAX ? (uint32_t)lost : UINT32_MAX};
+        *next = oldest;
+        return true;
+    }
+    while (*next <= newest) {
+        const struct inv_event *e = &ring[(*next)++ % RMD_EVENTS];
+        if (is_visible(e, uid, operator)) {
+            *event = *e;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t rmd_events_count(void) { return newest; }
+
+static void handle_news(struct rmd_source *source, uint32_t events)
+{
+    eventfd_t count;
+    (void)events;
+    if (!eventfd_read(source->fd, &count) && on_news)
+        on_news();
+}
+
+int rmd_events_watch(void (*callback)(void))
+{
+    on_news = callback;
+    news = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), handle_news};
+    return news.fd < 0 ? -1 : rmd_watch(&news, EPOLLIN);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * order.h - orders of an operator or user about one process (rmctl shrink, expand, pin).  They
+ * override the constraints that the process announces, and hold until they are taken back or the
+ * process ends, with every policy.
+ *
+ * A pinned process owns its cores alone, and the policy does not divide them, while each other
+ * process can have a core.
+ *
+ * In a domain with an order, cores without an owner rest: they are withdrawn like cores of another
+ * domain.  Else a shrunk process would borrow the cores that it has just given up.
+ */
+#ifndef RMD_ORDER_H
+#define RMD_ORDER_H
+
+#include "rmd/config/control_protocol.h"
+#include "rmd/policy/policy.h"
+
+#include <sys/types.h>
+
+struct rmd_domain;
+struct rmd_process;
+
+struct rmd_order {
+    unsigned least, most; /* cores; 0: nothing said */
+    bool pinned;
+    uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are granted */
+};
+
+/* What the process asks for, and what was said of it: need->min_cores and max_cores, in cores. */
+void rmd_order_apply(const struct rmd_order *order, struct rmd_need *need);
+
+/* Is anything said of a process of the domain? */
+bool rmd_orders_any(const struct rmd_domain *domain);
+
+/* The slot of the process that is pinned to this granted core; -1: none. */
+int rmd_pinned_to(const struct rmd_domain *domain, unsigned core);
+/* Is the process pinned, to at least one granted core? */
+bool rmd_is_pinned(const struct rmd_domain *domain, unsigned slot);
+/* So many units are pinned. */
+unsigned rmd_pinned_units(const struct rmd_domain *domain);
+/* Is there a unit for each process that is not pinned?  Else no pin holds until there is.  Another
+ * user may have got cores since the order, or processes may have joined. */
+bool rmd_pins_hold(const struct rmd_domain *domain);
+
+/*
+ * A process that leaves, or calls exec, and joins again is the same process.
+ * rmd_order_keep   - it leaves: remembers its order, as one of the last RMD_LEFT_ORDERS.
+ * rmd_order_recall - it has joined: restores its order, without cores to which another process has
+ *                    been pinned meanwhile.
+ */
+void rmd_order_keep(struct rmd_domain *domain, const struct rmd_process *process);
+void rmd_order_recall(struct rmd_domain *domain, struct rmd_process *process);
+
+/* Owners have been decided: cores without one rest, or do so no longer. */
+void rmd_rest_unowned(struct rmd_domain *domain);
+/* The core is about to get an owner, or to leave. */
+void rmd_wake_core(struct rmd_domain *domain, unsigned core);
+
+/*
+ * rmd_order_settled - has the last decision about this process taken effect?  No process computes
+ *                     on a resting core; this process computes on no core that is asked back; and
+ *                     no other process on a core that this one asks for.
+ * rmd_order_force - the reclaim bound has passed: takes resting cores from their holders.
+ */
+bool rmd_order_settled(struct rmd_domain *domain, unsigned slot);
+void rmd_order_force(struct rmd_domain *domain);
+
+#endif

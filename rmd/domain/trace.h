@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * trace.h - moves the events of a domain's processes (libinvasive/trace.h) to a file.
+ *
+ * A thread writes the file, and rmd never waits for it: the file is a client's, and may be on a
+ * disk that does not answer.  The main thread queues for it, in order, which processes join and
+ * leave, and which table there is.  Only rmd's main thread calls these.
+ */
+#ifndef RMD_TRACE_H
+#define RMD_TRACE_H
+
+#include "rmd/domain/domain.h"
+
+/* Begins a trace.  The next message in `client`, a socket of user `taker`, carries the descriptor
+ * of the file, and the client gets the answer.  Returns 0, and owns the socket; or -1 with errno,
+ * EBUSY: there is a trace. */
+int rmd_trace_start(struct rmd_domain *domain, uid_t taker, int client);
+
+/* The user that has begun the trace.  There must be one. */
+uid_t rmd_trace_taker(const struct rmd_domain *domain);
+
+/* Ends the trace, if there is one.  Owns the socket `client` (-1: none) from then on; the client
+ * gets an answer when the file is complete. */
+void rmd_trace_stop(struct rmd_domain *domain, int client);
+
+/* fd: of a table that was made, before any process gets it; -1: the table is about to be freed. */
+void rmd_trace_table(struct rmd_domain *domain, int fd);
+/* A process has got its slot; and it has died, or left, while its record is still there. */
+void rmd_trace_joined(struct rmd_domain *domain, unsigned slot);
+void rmd_trace_gone(struct rmd_domain *domain, unsigned slot, bool left);
+
+/* The domain is about to be freed: ends the trace, without waiting. */
+void rmd_trace_close(struct rmd_domain *domain);
+
+/* All domains are freed, and rmd ends: waits a moment for their traces, however many.  A trace on a
+ * disk that does not answer ends with the process. */
+void rmd_trace_end(void);
+
+#endif

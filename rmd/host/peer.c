@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * peer.c - see peer.h.
+ *
+ * The kernel closes unread descriptors with their socket, and that may block.  So a child process
+ * reads a socket that is not empty.  The child ends after rmd has closed the socket, too: whatever
+ * blocks, blocks in the child.  That costs a fork, but rmctl and programs never cause one.
+ *
+ * A child closes all other descriptors first.  When rmd is killed its listener and its connections
+ * must end with it, also while a child is blocked.
+ *
+ * The first CHILDREN_EARLY children are made at once.  If none of them ends, rmd parks sockets: up
+ * to PARKED_MAX for the next child, of CHILDREN_MAX in all.  Then it accepts no client for a while.
+ */
+#define _GNU_SOURCE
+#include "rmd/host/peer.h"
+#include "futex.h"
+#include "rmd/loop/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHILDREN_EARLY = 16, CHILDREN_MAX = 64, PARKED_MAX = 256 };
+enum { LINGER_US = 100000, SKIPPED_MAX = 4 };
+
+static int spare_fd = -1;
+static pid_t child[CHILDREN_MAX];
+static int parked[PARKED_MAX];
+static unsigned nparked;
+static uint32_t forks;
+static _Atomic uint32_t *closed; /* futex, shared with the children: for so many of them all is */
+
+void rmd_peer_begin(void)
+{
+    if (spare_fd < 0)
+        spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (!closed)
+        closed =
+            mmap(NULL, sizeof *closed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+/* --- to hear, and to close */
+
+ssize_t rmd_peer_receive(int fd, void *buffer, size_t size, int flags, bool *carries)
+{
+    struct iovec iov = {buffer, size};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    ssize_t n = recvmsg(fd, &m, flags | MSG_PEEK | MSG_DONTWAIT);
+    *carries = n >= 0 && m.msg_flags & MSG_CTRUNC;
+    if (n < 0 || *carries)
+        return n;
+    return recv(fd, buffer, (size_t)n < size ? (size_t)n : size, flags | MSG_DONTWAIT);
+}
+
+/* Is there anything?  It is taken, or (MSG_PEEK) left there. */
+static bool discard_message(int fd, int flags)
+{
+    char bytes[4096];
+    struct iovec iov = {bytes, sizeof bytes};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    return recvmsg(fd, &m, flags | MSG_DONTWAIT) > 0 || m.msg_flags & MSG_CTRUNC;
+}
+
+/* Nothing is added from here on, and the other end has what it was sent and then the end, also
+ * while a child has a copy.  A message without descriptors may go.  With SO_PASSCRED the kernel
+ * says of every message that there was no room for what comes with it, so that an empty one is
+ * known from none. */
+static bool has_unread_data(int fd)
+{
+    int type = 0, one = 1;
+    socklen_t size = sizeof type;
+    char byte;
+    bool carries;
+    shutdown(fd, SHUT_RDWR);
+    for (int i = 0; i < SKIPPED_MAX; i++)
+        if (rmd_peer_receive(fd, &byte, 1, 0, &carries) <= 0 || carries)
+            break;
+    if (!getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET)
+        setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one);
+    return discard_message(fd, MSG_PEEK);
+}
+
+static void ignore_signal(int signal) { (void)signal; }
+
+/* The first that is parked from this descriptor on; ~0U none. */
+static unsigned next_parked(unsigned from)
+{
+    unsigned least = ~0U;
+    for (unsigned i = 0; i < nparked; i++)
+        if ((unsigned)parked[i] >= from && (unsigned)parked[i] < least)
+            least = (unsigned)parked[i];
+    return least;
+}
+
+/* Closes all but the first three and the parked ones, in ascending order: the listener and the
+ * connection to the descriptor holder are the oldest, and a parked one may take long to close. */
+static void close_other_fds(void)
+{
+    struct rlimit files = {.rlim_cur = 65536};
+    unsigned next;
+    getrlimit(RLIMIT_NOFILE, &files);
+    for (unsigned from = 3; from; from = next + 1) {
+        next = next_parked(from);
+        if (from == next || !close_range(from, next - 1, 0))
+            continue;
+        for (unsigned fd = from; fd < next && fd < files.rlim_cur; fd++)
+            close((int)fd); /* before Linux 5.9 */
+    }
+}
+
+/* The child's work.  A connection that lingers does so until the next signal. */
+static void run_child(pid_t parent, uint32_t number)
+{
+    static const struct sigaction on_alarm = {.sa_handler = ignore_signal};
+    static const struct itimerval often = {{0, LINGER_US}, {0, LINGER_US}};
+    close_other_fds();
+    prctl(PR_SET_NAME, "rmd-holder");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigaction(SIGALRM, &on_alarm, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (unsigned i = 0; i < nparked; i++)
+        while (getppid() == parent && discard_message(parked[i], 0))
+            ;
+    /* partner: hand_to_child */
+    for (uint32_t now; (int32_t)((now = atomic_load(closed)) - number) < 0 && getppid() == parent;)
+        inv_futex_wait(closed, now, -1, true);
+    _exit(0);
+}
+
+/* A free entry among the first `of`; NULL: none of these children has ended.  SIGCHLD is ignored,
+ * so the kernel reaps the children. */
+static pid_t *free_child_entry(unsigned of)
+{
+    for (unsigned i = 0; i < of; i++)
+        if (!child[i] || waitpid(child[i], NULL, WNOHANG))
+            return &child[i];
+    return NULL;
+}
+
+static void hand_to_child(bool at_once)
+{
+    static bool said;
+    pid_t *place = free_child_entry(at_once ? CHILDREN_MAX : CHILDREN_EARLY);
+    pid_t parent = getpid();
+    if (!place && !said)
+        rmd_log(RMD_WARNING, "descriptors that clients have sent take long to close");
+    said |= !place;
+    pid_t pid = place && closed != MAP_FAILED ? fork() : -1;
+    if (pid < 0)
+        return; /* with the next one */
+    if (!pid)
+        run_child(parent, forks + 1);
+    while (nparked)
+        close(parked[--nparked]);
+    atomic_store(closed, ++forks); /* seq_cst: partner is run_child */
+    inv_futex_wake(closed, INT_MAX, true);
+    *place = pid;
+}
+
+void rmd_peer_close(int fd)
+{
+    if (!has_unread_data(fd)) {
+        close(fd);
+        return;
+    }
+    if (nparked == PARKED_MAX)
+        return; /* no child can be made: better a descriptor less than to wait */
+    parked[nparked++] = fd;
+    hand_to_child(nparked == PARKED_MAX);
+}
+
+/* --- to let in */
+
+/* It gets the descriptor that was saved for it, and is hung up on. */
+static void reject_client(int listening)
+{
+    static bool said;
+    if (!said)
+        rmd_log(RMD_WARNING, "no descriptors are left: clients are turned away");
+    said = true;
+    close(spare_fd);
+    int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0)
+        rmd_peer_close(fd);
+    if (nparked)
+        hand_to_child(true);
+    spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+bool rmd_peer_full(void)
+{
+    if (nparked == PARKED_MAX)
+        hand_to_child(true);
+    if (spare_fd < 0)
+        spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return spare_fd < 0 || nparked == PARKED_MAX;
+}
+
+int rmd_peer_accept(int listening)
+{
+    if (rmd_peer_full())
+        return -1;
+    int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        reject_client(listening);
+    return fd;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * power.h - a power cap for the node: through powercap (RAPL) where the machine has it, else by
+ * the highest frequency (cpufreq), else not at all.
+ */
+#ifndef RMD_POWER_H
+#define RMD_POWER_H
+
+#include "rmd/host/sysfile.h"
+
+enum { RMD_POWER_KNOBS = 1024 };
+
+/* What was asked for: watts for all packages together, or per cent of what they may take. */
+struct rmd_power_cap {
+    double amount; /* > 0; 0: no cap */
+    bool percent;
+};
+
+/* "95", "95W" or "80%".  False when it is none. */
+bool rmd_power_parse(const char *text, struct rmd_power_cap *cap);
+
+/* A setting of the machine that was changed.  The next rmd gets it (persisted_orders.h). */
+enum rmd_power_kind { RMD_POWER_PACKAGE, RMD_POWER_CPU, RMD_POWER_KINDS };
+struct rmd_power_knob {
+    uint32_t kind, number; /* enum rmd_power_kind; of the package, of the CPU */
+    uint64_t before;       /* what it said */
+};
+
+/* Write down what is to be put back, should we be killed; none: nothing any more. */
+typedef void rmd_power_note(const struct rmd_power_knob *knob, unsigned count);
+
+struct rmd_power {
+    const char *root;
+    rmd_power_note *note;
+    const char *how; /* for people */
+    struct rmd_sysfile off; /* the switch of a package whose limits have no effect */
+    unsigned count;
+    struct rmd_power_knob knob[RMD_POWER_KNOBS];
+    uint64_t value[RMD_POWER_KNOBS]; /* what it is set to */
+};
+
+/*
+ * rmd_power_limit - set the cap, in files below `root`, which stays the caller's.  The packages get
+ * parts in proportion to the power that each may take; where only frequencies can be set,
+ * f = highest * (part)^(1/3), since power rises about as the cube of the frequency, but no less
+ * than the lowest.  What is there before must be no cap of ours: rmd_power_put_back.  `note` is
+ * called before anything is changed, and when everything is as it was.
+ * Returns 0; or -1 with errno: ENOTSUP the machine has neither (or watts are asked for and it
+ * has only frequencies), ECANCELED limits of a package have no effect, see `off`, else of writing;
+ * then everything is as it was.
+ */
+int rmd_power_limit(struct rmd_power *power, const char *root, struct rmd_power_cap cap,
+                    rmd_power_note *note);
+/* Everything as it was before.  Called again: nothing. */
+void rmd_power_restore(struct rmd_power *power);
+/* The same of what a former rmd has set.  What is not there any more is left out.  False with
+ * errno: something cannot be written. */
+bool rmd_power_put_back(const char *root, const struct rmd_power_knob *knob, unsigned count);
+
+#endif

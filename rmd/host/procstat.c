@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* procstat.c - "PID (NAME) STATE ...", the number of threads being the 20th word, the start time the
+ * 22nd. */
+#define _GNU_SOURCE
+#include "rmd/host/procstat.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A line of the kernel's about a process or a thread.  Returns how many threads there are with it; 0
+ * when it is gone. */
+static int read_stat(const char *path, struct rmd_procstat *stat)
+{
+    char text[1024];
+    int fd = open(path, O_RDONLY | O_CLOEXEC), threads;
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    char *rest = strrchr(text, ')'); /* the name may have any other character, even that one */
+    bool whole = rest && sscanf(rest, ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
+                                      "%*s %*s %d %*s %" SCNu64,
+                                &stat->state, &stat->parent, &stat->flags, &threads,
+                                &stat->start_ticks) == 5;
+    return !whole ? 0 : threads < 1 ? 1 : threads;
+}
+
+/* Of a process whose first thread has ended, and others have not. */
+static char state_of_others(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    char state = 'Z';
+    for (struct dirent *e; threads && state == 'Z' && (e = readdir(threads));) {
+        struct rmd_procstat one;
+        int tid = atoi(e->d_name);
+        snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, tid);
+        if (tid > 0 && tid != pid && read_stat(path, &one))
+            state = one.state;
+    }
+    if (threads)
+        closedir(threads);
+    return state;
+}
+
+bool rmd_procstat(pid_t pid, struct rmd_procstat *stat)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int threads = read_stat(path, stat);
+    if (threads > 1 && stat->state == 'Z')
+        stat->state = state_of_others(pid);
+    return threads > 0;
+}
+
+bool rmd_owner(pid_t pid, uid_t *uid)
+{
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    if (stat(path, &st))
+        return false;
+    *uid = st.st_uid;
+    return true;
+}
+
+bool rmd_alive(int pidfd)
+{
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    return poll(&p, 1, 0) == 0;
+}

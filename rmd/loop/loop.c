@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* loop.c - epoll. */
+#define _GNU_SOURCE
+#include "rmd/loop/loop.h"
+#include "rmd/loop/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+static int epoll_fd = -1;
+static bool stopping;
+static int stop_status;
+/* The loop's turn (loop.h).  Held while an event is handled; by the loop nearly always, else by a
+ * bell's thread (bell.c). */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static bool running; /* protected by it */
+
+bool rmd_loop_enter(void)
+{
+    if (pthread_mutex_trylock(&turn))
+        return false;
+    if (running)
+        return true;
+    pthread_mutex_unlock(&turn);
+    return false;
+}
+
+static void set_running(bool runs)
+{
+    pthread_mutex_lock(&turn);
+    running = runs;
+    pthread_mutex_unlock(&turn);
+}
+
+void rmd_loop_leave(void)
+{
+    pthread_mutex_unlock(&turn);
+}
+
+int rmd_watch(struct rmd_source *source, uint32_t events)
+{
+    struct epoll_event e = {.events = events, .data.ptr = source};
+    if (epoll_fd < 0 && (epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
+        return -1;
+    if (!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, source->fd, &e))
+        return 0;
+    return errno == EEXIST ? epoll_ctl(epoll_fd, EPOLL_CTL_MOD, source->fd, &e) : -1;
+}
+
+void rmd_unwatch(struct rmd_source *source)
+{
+    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+}
+
+void rmd_ring_at(const struct rmd_source *timer, uint64_t at_ns)
+{
+    const struct itimerspec t = {
+        .it_value = {(time_t)(at_ns / 1000000000u), (long)(at_ns % 1000000000u)}};
+    timerfd_settime(timer->fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+int rmd_loop(void)
+{
+    set_running(true);
+    while (!stopping) {
+        struct epoll_event e;
+        int n = epoll_wait(epoll_fd, &e, 1, -1);
+        if (n == 1) {
+            struct rmd_source *source = e.data.ptr;
+            pthread_mutex_lock(&turn);
+            source->ready(source, e.events);
+            pthread_mutex_unlock(&turn);
+        } else if (n < 0 && errno != EINTR) {
+            rmd_error("cannot wait for events: %s", strerror(errno));
+            rmd_stop(1);
+        }
+    }
+    set_running(false);
+    return stop_status;
+}
+
+void rmd_stop(int status)
+{
+    stopping = true;
+    stop_status = status;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * placement_leaf.c - single cores of a group in which all are equally near to each other: hardware
+ * threads of a core, cores of a cache, or all cores if nothing is known of the machine.
+ *
+ * Moves without a cost come first: a core goes to the process that computes on it already, or is
+ * taken from one that does not.  Then ranges stay contiguous where they can: a process gives up
+ * short ranges as a whole, and long ones at an end.  It grows beside the cores that it has.
+ */
+#include "rmd/placement/placement_work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- giving up */
+
+static void release_core(struct rmd_work *w, struct rmd_entry *e, unsigned core)
+{
+    w->owner[core] = RMD_NO_OWNER;
+    e->have--;
+}
+
+static void release_cores(struct rmd_work *w, struct rmd_entry *e)
+{
+    for (unsigned i = e->first; i < e->end; i++)
+        release_core(w, e, w->cores[i]);
+}
+
+/* Gives up cores on which others compute: first the growers, then any process. */
+static void release_lent_cores(struct rmd_work *w, struct rmd_entry *e)
+{
+    int keep = w->procs[e->process].keep;
+    for (int any = 0; any <= 1; any++)
+        for (unsigned i = e->first; i < e->end && e->have > e->want; i++) {
+            unsigned c = w->cores[i];
+            int holder = w->holders[c];
+            if (w->owner[c] == (int)e->process && (int)c != keep && holder >= 0 &&
+                holder != (int)e->process && (any || rmd_grower(w, holder)))
+                release_core(w, e, c);
+        }
+}
+
+static bool run_has_core(const struct rmd_run *run, int core)
+{
+    return core >= (int)run->first && core < (int)(run->first + run->cores);
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct rmd_run *x = a, *y = b;
+    if (x->cores != y->cores)
+        return x->cores < y->cores ? -1 : 1;
+    return x->first > y->first ? -1 : 1; /* of equals the last: ranges grow upwards */
+}
+
+/* The process's ranges in w->runs, the shortest first, that with its keep last of all. */
+static unsigned find_runs(struct rmd_work *w, const struct rmd_entry *e)
+{
+    unsigned n = 0;
+    for (unsigned i = e->first; i < e->end; i++) {
+        unsigned c = w->cores[i];
+        if (w->owner[c] != (int)e->process)
+            continue;
+        if (n && w->runs[n - 1].first + w->runs[n - 1].cores == c)
+            w->runs[n - 1].cores++;
+        else
+            w->runs[n++] = (struct rmd_run){c, 1};
+    }
+    if (n < 2)
+        return n;
+    qsort(w->runs, n, sizeof *w->runs, compare_runs);
+    for (unsigned i = 0; i + 1 < n; i++)
+        if (run_has_core(&w->runs[i], w->procs[e->process].keep)) {
+            struct rmd_run kept = w->runs[i];
+            memmove(&w->runs[i], &w->runs[i + 1], (n - 1 - i) * sizeof *w->runs);
+            w->runs[n - 1] = kept;
+            break;
+        }
+    return n;
+}
+
+/* How well the cores at an end of a range, beside core `c`, go to others. */
+static int appeal_of(struct rmd_work *w, const struct rmd_group *g, unsigned c)
+{
+    if (c < g->first || c >= g->end) /* also below 0 */
+        return 0;
+    return w->owner[c] < 0 ? 1 : rmd_grower(w, w->owner[c]) ? 2 : 0;
+}
+
+/* From one end of the range, as long as its process has too many. */
+static void trim_run(struct rmd_work *w, struct rmd_entry *e, const struct rmd_run *run,
+                     bool at_top)
+{
+    unsigned low = run->first, high = run->first + run->cores;
+    while (e->have > e->want && low < high) {
+        unsigned c = at_top ? high - 1 : low;
+        if ((int)c == w->procs[e->process].keep) {
+            if (high - low == 1)
+                return;
+            at_top = !at_top;
+            c = at_top ? high - 1 : low;
+        }
+        release_core(w, e, c);
+        if (at_top)
+            high--;
+        else
+            low++;
+    }
+}
+
+static void release_run_ends(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
+{
+    unsigned n = find_runs(w, e), i = 0;
+    for (; i < n && w->runs[i].cores <= e->have - e->want; i++)
+        for (unsigned c = 0; c < w->runs[i].cores; c++)
+            release_core(w, e, w->runs[i].first + c);
+    const struct rmd_run *where = NULL;
+    int best = -1;
+    bool at_top = true;
+    for (; i < n && best < 2 && e->have > e->want; i++) {
+        const struct rmd_run *run = &w->runs[i];
+        int below = appeal_of(w, g, run->first - 1),
+            above = appeal_of(w, g, run->first + run->cores);
+        if (run->cores <= e->have - e->want || (below <= best && above <= best))
+            continue;
+        best = above >= below ? above : below;
+        at_top = above >= below;
+        where = run;
+    }
+    if (where)
+        trim_run(w, e, where, at_top);
+}
+
+/* --- taking */
+
+static void seize_core(struct rmd_work *w, struct rmd_entry *e, unsigned core)
+{
+    w->owner[core] = (int)e->process;
+    e->have++;
+    w->growth--;
+}
+
+static void take_held_cores(struct rmd_work *w, const struct rmd_group *g)
+{
+    for (unsigned c = g->first; c < g->end; c++) {
+        struct rmd_entry *e = w->owner[c] < 0 ? rmd_grower(w, w->holders[c]) : NULL;
+        if (e)
+            seize_core(w, e, c);
+    }
+}
+
+static void take_if_grows(struct rmd_work *w, int process, unsigned core)
+{
+    struct rmd_entry *e = w->owner[core] < 0 ? rmd_grower(w, process) : NULL;
+    if (e)
+        seize_core(w, e, core);
+}
+
+/* Above its own before below. */
+static void take_cores_beside(struct rmd_work *w, const struct rmd_group *g)
+{
+    for (unsigned c = g->first + 1; c < g->end; c++)
+        take_if_grows(w, w->owner[c - 1], c);
+    for (unsigned c = g->end - 1; c-- > g->first;)
+        take_if_grows(w, w->owner[c + 1], c);
+}
+
+static void take_cores_from(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e,
+                            unsigned c)
+{
+    for (; c < g->end && w->owner[c] < 0 && e->have < e->want; c++)
+        seize_core(w, e, c);
+}
+
+static void take_wished_cores(struct rmd_work *w, const struct rmd_group *g)
+{
+    for (unsigned i = g->growers; i < g->entries_end; i++) {
+        struct rmd_entry *e = &w->entries[i];
+        int wish = w->procs[e->process].wish;
+        if (e->have == 0 && wish >= (int)g->first && wish < (int)g->end)
+            take_cores_from(w, g, e, (unsigned)wish);
+    }
+}
+
+/* The free ranges are bins, numbered as in w->runs. */
+static unsigned find_gaps(struct rmd_work *w, const struct rmd_group *g)
+{
+    unsigned n = 0;
+    for (unsigned c = g->first; c < g->end; c++) {
+        if (w->owner[c] >= 0)
+            continue;
+        if (n && w->runs[n - 1].first + w->runs[n - 1].cores == c)
+            w->runs[n - 1].cores++;
+        else
+            w->runs[n++] = (struct rmd_run){c, 1};
+    }
+    rmd_bins_begin(&w->bins, g->end - g->first);
+    for (unsigned i = n; i--;) {
+        w->bins.space[i] = w->runs[i].cores;
+        rmd_bins_add(&w->bins, (int)i);
+    }
+    return n;
+}
+
+static void take_in_gaps(struct rmd_work *w, const struct rmd_group *g)
+{
+    unsigned n = find_gaps(w, g);
+    for (unsigned i = g->growers; i < g->entries_end; i++) {
+        struct rmd_entry *e = &w->entries[i];
+        while (e->have < e->want) {
+            int gap = rmd_bins_best(&w->bins, e->want - e->have);
+            if (gap == RMD_NO_BIN && (gap = rmd_bins_largest(&w->bins)) == RMD_NO_BIN)
+                break;
+            unsigned before = e->have, first = w->runs[gap].first;
+            for (unsigned k = 0; k < w->runs[gap].cores && e->have < e->want; k++)
+                seize_core(w, e, first + k);
+            w->runs[gap].first += e->have - before;
+            w->runs[gap].cores -= e->have - before;
+            rmd_bins_use(&w->bins, gap, e->have - before);
+        }
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (w->bins.space[i])
+            rmd_bins_drop(&w->bins, (int)i);
+}
+
+static void shrink_entry(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
+{
+    if (!e->want)
+        release_cores(w, e);
+    if (e->want < e->have && w->holders)
+        release_lent_cores(w, e);
+    if (e->want < e->have)
+        release_run_ends(w, g, e);
+}
+
+static void grow_entries(struct rmd_work *w, const struct rmd_group *g)
+{
+    if (w->holders)
+        take_held_cores(w, g);
+    if (w->growth)
+        take_cores_beside(w, g);
+    if (w->growth)
+        take_wished_cores(w, g);
+    if (w->growth)
+        take_in_gaps(w, g);
+}
+
+void rmd_place_in_leaf(struct rmd_work *w, const struct rmd_group *g)
+{
+    w->growth = 0;
+    for (unsigned i = g->entries; i < g->entries_end; i++) {
+        struct rmd_entry *e = &w->entries[i];
+        w->entry_of[e->process] = (int)i;
+        w->growth += i >= g->growers ? e->want - e->have : 0;
+    }
+    for (unsigned i = g->entries; i < g->growers; i++)
+        shrink_entry(w, g, &w->entries[i]);
+    if (w->growth)
+        grow_entries(w, g);
+    for (unsigned i = g->entries; i < g->entries_end; i++)
+        w->entry_of[w->entries[i].process] = RMD_NO_ENTRY;
+}

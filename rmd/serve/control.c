@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * control.c - commands become orders (order.h), limits or drained cores (users.h).  The policies
+ * decide anew at once.  Cores then move when their holders give them up.  Within a domain rmd gets
+ * no event of that, so it polls while a client waits: after some microseconds first, and then after
+ * a quarter of the time that has passed.  Polls are charged to the user that waits (rate_limit.h).
+ */
+#define _GNU_SOURCE
+#include "rmd/serve/control.h"
+#include "rmd/config/core_list.h"
+#include "rmd/domain/events.h"
+#include "rmd/loop/log.h"
+#include "rmd/loop/loop.h"
+#include "now.h"
+#include "rmd/host/rate_limit.h"
+#include "rmd/host/subuid.h"
+#include "rmd/loop/text.h"
+#include "rmd/users/users.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PENDING_MAX = 16,    /* of a user; an operator's are always taken */
+    POLL_MIN_NS = 20000, /* between two polls of a pending command */
+    POLL_MAX_NS = 5000000,
+};
+#define FORCE_MAX_NS UINT64_C(10000000000) /* a command without a client is forgotten then */
+
+struct pending {
+    struct pending *next;
+    struct inv_control command;
+    struct inv_outcome outcome;
+    struct rmd_asker asker; /* client NULL: gone, or answered */
+    uint64_t begin_ns;
+    bool asks; /* only; nothing has changed */
+};
+
+static struct pending *pending; /* newest first */
+static struct rmd_source poll_timer = {.fd = -1};
+static uint64_t executed;
+
+uint64_t rmd_control_count(void) { return executed; }
+
+static bool __attribute__((format(printf, 2, 3)))
+set_refusal(struct inv_outcome *o, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(o->text, sizeof o->text, format, args);
+    va_end(args);
+    o->status = INV_REFUSED;
+    return false;
+}
+
+static void add_event(const struct pending *p, enum inv_event_kind kind, unsigned after,
+                      const char *text)
+{
+    rmd_event((struct inv_event){.kind = kind,
+                                 .uid = p->outcome.uid,
+                                 .pid = p->outcome.pid,
+                                 .rank = -1,
+                                 .after = after},
+              text);
+}
+
+/* --- sets of cores */
+
+/* Cores that there are, and all of each unit. */
+static bool is_valid_set(const uint64_t *set, struct inv_outcome *o)
+{
+    const struct rmd_units *units = rmd_users_units();
+    unsigned count = 0;
+    for (unsigned c = 0; c < INV_MAX_CORES; c++) {
+        if (!inv_set_has(set, c))
+            continue;
+        count++;
+        if (c >= units->ncores)
+            return set_refusal(o,
+                               "there is no core %u: they are 0 to %u, the first column of rmctl "
+                               "status",
+                               c, units->ncores - 1);
+        unsigned unit = units->of[c];
+        for (unsigned k = units->first[unit]; k < units->first[unit + 1]; k++)
+            if (!inv_set_has(set, k))
+                return set_refusal(o,
+                                   "core %u is of one physical core with %u, and this rmd gives "
+                                   "these together: name core %u, too",
+                                   k, c, k);
+    }
+    return count || set_refusal(o, "no core is named: use a list such as 0-3,8");
+}
+
+static unsigned count_units(const uint64_t *set)
+{
+    const struct rmd_units *units = rmd_users_units();
+    unsigned n = 0;
+    for (unsigned k = 0; k < units->count; k++)
+        n += inv_set_has(set, units->first[k]);
+    return n;
+}
+
+/* --- one process */
+
+static struct rmd_domain *domain_of_process(const struct pending *p, unsigned *slot)
+{
+    return rmd_users_find(p->command.pid, p->asker.uid, p->asker.operator, slot);
+}
+
+static bool can_pin(struct rmd_domain *d, unsigned slot, const uint64_t *set, struct inv_outcome *o)
+{
+    unsigned others = 0, taken = 0;
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        int whose = inv_set_has(set, c) ? rmd_pinned_to(d, c) : -1;
+        if (whose >= 0 && whose != (int)slot)
+            return set_refusal(
+                o, "core %u is process %d's, which is pinned to it: rmctl pin %d --reset", c,
+                (int)d->procs[whose].pid, (int)d->procs[whose].pid);
+        if (inv_set_has(set, c) && d->grant[c] != RMD_GRANTED)
+            return set_refusal(o,
+                               "core %u is drained, or another user's now: rmctl status says "
+                               "which",
+                               c);
+    }
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        others += d->procs[s].used && s != slot && !rmd_is_pinned(d, s);
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        int whose = rmd_pinned_to(d, c);
+        taken += whose >= 0 && whose != (int)slot && rmd_units_first(&d->units, c);
+    }
+    if (taken + count_units(set) + others > d->units_granted)
+        return set_refusal(
+            o,
+            "%u other process%s of user %u would be left without a core: pin process "
+            "%d to fewer",
+            others, rmd_plural(others, "es"), (unsigned)d->uid, (int)d->procs[slot].pid);
+    return true;
+}
+
+static bool can_change_process(struct pending *p, struct rmd_domain *d, unsigned slot)
+{
+    const struct inv_control *c = &p->command;
+    const struct rmd_order *order = &d->procs[slot].order;
+    struct inv_outcome *o = &p->outcome;
+    if (d->table->mode != INV_MODE_PINNED)
+        return set_refusal(
+            o,
+            "process %d owns no cores: there are more processes than cores, which are "
+            "only counted; start fewer, or use rmctl limit",
+            (int)c->pid);
+    if (c->reset)
+        return true;
+    if (c->verb == INV_PIN)
+        return is_valid_set(c->set, o) && can_pin(d, slot, c->set, o);
+    if (order->pinned)
+        return set_refusal(o, "process %d is pinned: rmctl pin %d --reset takes that back",
+                           (int)c->pid, (int)c->pid);
+    if (c->cores < 1 || c->cores > d->topology.ncores)
+        return set_refusal(o, "%u is no number of cores of process %d: use 1 to %u", c->cores,
+                           (int)c->pid, d->topology.ncores);
+    unsigned most = rmd_domain_most(d, slot);
+    if (c->verb == INV_EXPAND && c->cores > most)
+        return set_refusal(
+            o,
+            "process %d can be sure of %u core%s at most: of the %u that user %u has, "
+            "others need the rest",
+            (int)c->pid, most, rmd_plural(most, "s"), d->granted, (unsigned)d->uid);
+    return true;
+}
+
+static void change_order(struct rmd_order *order, const struct inv_control *c)
+{
+    if (c->verb == INV_PIN) {
+        order->pinned = !c->reset;
+        memcpy(order->cores, c->set, sizeof order->cores);
+        return;
+    }
+    unsigned cores = c->reset ? 0 : c->cores;
+    if (c->verb == INV_SHRINK)
+        order->most = cores;
+    else
+        order->least = cores;
+    if (order->least && order->most && order->least > order->most) /* the last word counts */
+        *(c->verb == INV_SHRINK ? &order->least : &order->most) = 0;
+}
+
+static bool execute_for_process(struct pending *p)
+{
+    struct inv_outcome *o = &p->outcome;
+    const struct inv_control *c = &p->command;
+    unsigned slot;
+    struct rmd_domain *d = domain_of_process(p, &slot);
+    if (!d)
+        return set_refusal(o, "process %d is none that is managed here%s: rmctl status lists them",
+                           (int)c->pid, p->asker.operator? "" : " and yours");
+    o->uid = d->uid;
+    o->pid = c->pid;
+    if (!can_change_process(p, d, slot))
+        return false;
+    struct rmd_process *process = &d->procs[slot];
+    struct rmd_order before = process->order;
+    change_order(&process->order, c);
+    rmd_domain_reorder(d);
+    if (c->verb == INV_EXPAND && !c->reset && process->owned < c->cores) {
+        unsigned owned = process->owned;
+        process->order = before;
+        rmd_domain_reorder(d);
+        return set_refusal(o,
+                           "process %d would own %u cores, not %u: a limit for launches, or what "
+                           "others need (rmctl limit, rmctl status)",
+                           (int)c->pid, owned, c->cores);
+    }
+    char text[sizeof((struct inv_event *)0)->text];
+    if (c->verb == INV_PIN && !c->reset)
+        rmd_list_cores(c->set, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "%s", c->reset ? "reset" : "");
+    add_event(p, INV_EVENT_SHRINK + (c->verb - INV_SHRINK), c->cores, text);
+    return true;
+}
+
+static void describe_process(struct pending *p, const struct rmd_domain *d, unsigned slot)
+{
+    uint64_t set[INV_CORE_WORDS] = {0};
+    char list[128];
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->owner[c] == (int)slot)
+            inv_set_add(set, c);
+    rmd_list_cores(set, list, sizeof list);
+    p->outcome.owned = d->procs[slot].owned;
+    snprintf(p->outcome.text, sizeof p->outcome.text, "process %d owns %u core%s: %s",
+             (int)p->command.pid, p->outcome.owned, rmd_plural(p->outcome.owned, "s"), list);
+}
+
+/* --- users and the machine */
+
+/* What is to be limited from now on, after what the same one has said before. */
+static struct rmd_limits new_limits(const struct pending *p, uid_t uid)
+{
+    const struct inv_control *c = &p->command;
+    struct rmd_limits l = {0};
+    if (!c->reset)
+        l = rmd_users_ordered(uid, p->asker.operator);
+    if (c->cores != INV_UNSAID)
+        l.cores = c->cores && c->cores < INV_MAX_CORES ? c->cores : INV_MAX_CORES;
+    if (c->job_cores != INV_UNSAID)
+        l.job_cores = c->job_cores && c->job_cores < INV_MAX_CORES ? c->job_cores : INV_MAX_CORES;
+    return l;
+}
+
+static void describe_limits(struct inv_outcome *o)
+{
+    char cores[16] = "all", job[16] = "all";
+    struct rmd_limits l = rmd_users_limits(o->uid);
+    o->cores = l.cores;
+    o->job_cores = l.job_cores;
+    if (l.cores)
+        snprintf(cores, sizeof cores, "%u", l.cores);
+    if (l.job_cores)
+        snprintf(job, sizeof job, "%u", l.job_cores);
+    snprintf(o->text, sizeof o->text, "user %u: cores %s, cores of a launch %s", (unsigned)o->uid,
+             cores, job);
+}
+
+static bool execute_limit(struct pending *p)
+{
+    const struct inv_control *c = &p->command;
+    struct inv_outcome *o = &p->outcome;
+    uid_t uid = c->uid == INV_UNSAID ? p->asker.uid : c->uid;
+    if (uid != p->asker.uid && !p->asker.operator)
+        return set_refusal(
+            o, "limits of user %u are root's, or of who runs rmd, to look at and to set",
+            (unsigned)uid);
+    if (!rmd_users_served(uid))
+        return set_refusal(o, "user %u has no processes here: this rmd serves user %u only",
+                           (unsigned)uid, (unsigned)getuid());
+    p->asks = !c->reset && c->cores == INV_UNSAID && c->job_cores == INV_UNSAID;
+    struct rmd_limits l = new_limits(p, uid);
+    if (!p->asks && !rmd_users_order(uid, p->asker.operator, &l))
+        return set_refusal(o, "rmd has no memory");
+    o->uid = uid;
+    describe_limits(o);
+    if (!p->asks)
+        add_event(p, INV_EVENT_LIMIT, o->cores, o->text);
+    return true;
+}
+
+static bool execute_drain(struct pending *p)
+{
+    const struct inv_control *c = &p->command;
+    struct inv_outcome *o = &p->outcome;
+    uint64_t after[INV_CORE_WORDS];
+    o->uid = INV_UNSAID;
+    if (!p->asker.operator)
+        return set_refusal(o, "cores are root's to drain, or of who runs rmd");
+    if (!is_valid_set(c->set, o))
+        return false;
+    rmd_users_drained(after);
+    for (unsigned i = 0; i < INV_CORE_WORDS; i++)
+        after[i] = c->reset ? after[i] & ~c->set[i] : after[i] | c->set[i];
+    unsigned left = rmd_users_left(after), needed = rmd_users_needed();
+    if (left < needed && !c->reset)
+        return set_refusal(
+            o, "%u would be left of %u, and %u user%s at least one each: drain fewer", left,
+            rmd_users_units()->count, needed, needed == 1 ? " needs" : "s need");
+    rmd_users_drain(c->set, c->reset);
+    char list[sizeof((struct inv_event *)0)->text];
+    o->owned = rmd_users_drained(after);
+    rmd_list_cores(after, list, sizeof list);
+    snprintf(o->text, sizeof o->text, "%u core%s drained%s%s", o->owned,
+             rmd_plural(o->owned, "s"), *list ? ": " : "", list);
+    rmd_log(RMD_NOTICE, "%s", o->text);
+    add_event(p, INV_EVENT_DRAIN, o->owned, list);
+    return true;
+}
+
+/* --- waiting for the effect */
+
+static void send_answer(struct pending *p, enum inv_outcome_status status)
+{
+    void *client = p->asker.client;
+    p->asker.client = NULL;
+    p->outcome.status = status;
+    if (client)
+        p->asker.answer(client, &p->outcome);
+}
+
+static void remove_pending(struct pending *p)
+{
+    struct pending **link = &pending;
+    while (*link != p)
+        link = &(*link)->next;
+    *link = p->next;
+    free(p);
+}
+
+/* Where the bound has passed, by force. */
+static bool is_effective(struct pending *p, uint64_t now)
+{
+    if (p->command.verb == INV_LIMIT || p->command.verb == INV_DRAIN)
+        return !rmd_users_moving();
+    unsigned slot;
+    struct rmd_domain *d = domain_of_process(p, &slot);
+    if (!d) {
+        snprintf(p->outcome.text, sizeof p->outcome.text, "process %d has ended",
+                 (int)p->command.pid);
+        return true;
+    }
+    if (now - p->begin_ns >= (uint64_t)d->reclaim_bound_us * 1000)
+        rmd_order_force(d);
+    describe_process(p, d, slot);
+    return rmd_order_settled(d, slot);
+}
+
+static uint64_t deadline_ns(const struct pending *p)
+{
+    return p->begin_ns + (uint64_t)p->command.wait_ms * 1000000;
+}
+
+/* It has had no effect so far.  True when it is forgotten. */
+static bool check_deadline(struct pending *p, uint64_t now)
+{
+    p->outcome.took_ns = now - p->begin_ns;
+    if (p->asker.client && now >= deadline_ns(p))
+        send_answer(p, INV_NOT_YET);
+    return !p->asker.client && p->outcome.took_ns >= FORCE_MAX_NS;
+}
+
+/* True when it has come to its end. */
+static bool check_effect(struct pending *p)
+{
+    uint64_t now = inv_now_ns();
+    if (is_effective(p, now)) {
+        now = inv_now_ns();
+        p->outcome.took_ns = now - p->begin_ns;
+        add_event(p, INV_EVENT_EFFECT, (unsigned)(p->outcome.took_ns / 1000), p->outcome.text);
+        send_answer(p, INV_DONE);
+        return true;
+    }
+    return check_deadline(p, now);
+}
+
+/* When its user may have it looked at. */
+static uint64_t rate_limit_due_ns(const struct pending *p)
+{
+    return p->asker.operator? 0 : rmd_rate_limit_due_ns(p->asker.uid);
+}
+
+static uint64_t next_poll_ns(const struct pending *p, uint64_t now)
+{
+    uint64_t wait = (now - p->begin_ns) / 4, due = rate_limit_due_ns(p), until = deadline_ns(p);
+    wait = wait < POLL_MIN_NS ? POLL_MIN_NS : wait > POLL_MAX_NS ? POLL_MAX_NS : wait;
+    uint64_t at = now + wait < due ? due : now + wait;
+    return p->asker.client && until < at ? until : at;
+}
+
+static void set_poll_timer(void)
+{
+    uint64_t now = inv_now_ns(), at = 0;
+    for (struct pending *p = pending; p; p = p->next) {
+        uint64_t next = next_poll_ns(p, now);
+        if (!at || next < at)
+            at = next;
+    }
+    rmd_ring_at(&poll_timer, at);
+}
+
+/* True when it has come to its end. */
+static bool poll_pending(struct pending *p)
+{
+    uint64_t now = inv_now_ns();
+    if (rate_limit_due_ns(p) > now)
+        return check_deadline(p, now);
+    uint64_t begun = rmd_rate_limit_clock();
+    bool ended = check_effect(p);
+    if (!p->asker.operator)
+        rmd_rate_limit_charge(p->asker.uid, rmd_rate_limit_clock() - begun);
+    return ended;
+}
+
+static void poll_timer_expired(struct rmd_source *source, uint32_t events)
+{
+    uint64_t expirations;
+    (void)events;
+    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+        return;
+    for (struct pending *p = pending, *next; p; p = next) {
+        next = p->next;
+        if (poll_pending(p))
+            remove_pending(p);
+    }
+    set_poll_timer();
+}
+
+static bool open_poll_timer(void)
+{
+    if (poll_timer.fd >= 0)
+        return true;
+    poll_timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                                     poll_timer_expired};
+    return poll_timer.fd >= 0 && !rmd_watch(&poll_timer, EPOLLIN);
+}
+
+static unsigned count_pending(uid_t uid)
+{
+    unsigned n = 0;
+    for (struct pending *p = pending; p; p = p->next)
+        n += rmd_person(p->asker.uid) == rmd_person(uid);
+    return n;
+}
+
+static bool execute_command(struct pending *p)
+{
+    if (!p->asker.operator && count_pending(p->asker.uid) >= PENDING_MAX)
+        return set_refusal(&p->outcome, "%d commands of user %u wait for their effect: try again",
+                           PENDING_MAX, (unsigned)p->asker.uid);
+    switch (p->command.verb) {
+    case INV_SHRINK:
+    case INV_EXPAND:
+    case INV_PIN:
+        return execute_for_process(p);
+    case INV_LIMIT:
+        return execute_limit(p);
+    case INV_DRAIN:
+        return execute_drain(p);
+    default:
+        return set_refusal(&p->outcome, "command %u is unknown: mixed installations?",
+                           p->command.verb);
+    }
+}
+
+void rmd_control(const struct inv_control *command, const struct rmd_asker *asker)
+{
+    struct pending *p = open_poll_timer() ? calloc(1, sizeof *p) : NULL;
+    if (!p) {
+        struct inv_outcome none = {.status = INV_REFUSED, .text = "rmd has no memory"};
+        asker->answer(asker->client, &none);
+        return;
+    }
+    p->command = *command;
+    p->asker = *asker;
+    p->begin_ns = inv_now_ns();
+    p->outcome.uid = asker->uid;
+    if (p->command.wait_ms > INV_WAIT_MAX_MS)
+        p->command.wait_ms = INV_WAIT_MAX_MS;
+    bool obeys = execute_command(p);
+    if (!obeys || p->asks) {
+        if (!obeys)
+            rmd_debug("refused user %u: %s", (unsigned)asker->uid, p->outcome.text);
+        send_answer(p, obeys ? INV_DONE : INV_REFUSED);
+        free(p);
+        return;
+    }
+    executed++;
+    p->next = pending;
+    pending = p;
+    if (check_effect(p))
+        remove_pending(p);
+    set_poll_timer();
+}
+
+void rmd_control_forget(const void *client)
+{
+    for (struct pending *p = pending; p; p = p->next)
+        if (p->asker.client == client)
+            p->asker.client = NULL;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * metrics_http.c - as much of HTTP as a collector of metrics needs: the head of one request, one
+ * answer, and the connection is closed.  rmd closes a connection after five seconds, and the oldest
+ * of more than CLIENTS_MAX.  It makes the text at most every tenth of a second.  The clients are
+ * unknown, so one rate limit, that of a user of the main socket (rate_limit.h), holds for all
+ * together.  Above it no connection is accepted; connected clients have one request each.
+ */
+#define _GNU_SOURCE
+#include "rmd/loop/log.h"
+#include "rmd/loop/loop.h"
+#include "rmd/serve/metrics.h"
+#include "rmd/config/metrics_address.h"
+#include "now.h"
+#include "rmd/host/peer.h"
+#include "rmd/host/rate_limit.h"
+#include "rmd/config/socket_path.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CLIENTS_MAX = 16, HEAD_MAX = 4096, TIMEOUT_S = 5, FRESH_NS = 100000000 };
+enum { FULL_NS = 100000000 }; /* back-off of the listener when there is no room for a client */
+
+struct client {
+    struct rmd_source source;
+    struct client *next;
+    uint64_t until_ns;
+    char head[HEAD_MAX + 1]; /* of the request */
+    size_t got;
+    char *answer;
+    size_t bytes, sent;
+};
+
+static struct rmd_source listener = {.fd = -1}, timeout_timer = {.fd = -1};
+static struct client *clients; /* newest first */
+static unsigned nclients;
+static uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
+static uint64_t due_ns;           /* of the leaky bucket of all clients together */
+static bool local; /* a socket of this machine: descriptors may be sent to it */
+static char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
+static char *page; /* what was made last */
+static size_t page_bytes;
+static uint64_t page_ns;
+
+static void close_socket(int fd)
+{
+    if (local)
+        rmd_peer_close(fd);
+    else
+        close(fd);
+}
+
+static void drop_client(struct client *c)
+{
+    struct client **link = &clients;
+    while (*link != c)
+        link = &(*link)->next;
+    *link = c->next;
+    nclients--;
+    rmd_unwatch(&c->source);
+    close_socket(c->source.fd);
+    free(c->answer);
+    free(c);
+}
+
+static struct client *oldest_client(void)
+{
+    struct client *c = clients;
+    while (c && c->next)
+        c = c->next;
+    return c;
+}
+
+static void set_timeout_timer(void)
+{
+    const struct client *c = oldest_client();
+    uint64_t at = c ? c->until_ns : 0;
+    if (backoff_until_ns && (!at || backoff_until_ns < at))
+        at = backoff_until_ns;
+    rmd_ring_at(&timeout_timer, at);
+}
+
+static void timeout_expired(struct rmd_source *source, uint32_t events)
+{
+    uint64_t expirations;
+    (void)events;
+    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+        return;
+    for (struct client *c; (c = oldest_client()) != NULL && c->until_ns <= inv_now_ns();)
+        drop_client(c);
+    if (backoff_until_ns && backoff_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
+        backoff_until_ns = 0;
+    set_timeout_timer();
+}
+
+/* --- the answer */
+
+static const char *get_page(void)
+{
+    if (page && inv_now_ns() - page_ns < FRESH_NS)
+        return page;
+    free(page);
+    page = rmd_metrics_text(0, true, &page_bytes);
+    page_ns = inv_now_ns();
+    return page;
+}
+
+static void set_answer(struct client *c, const char *status, const char *more, const char *body,
+                       size_t bytes, bool with_body)
+{
+    char head[512];
+    int n = snprintf(head, sizeof head,
+                     "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+                     "Content-Length: %zu\r\n%sConnection: close\r\n\r\n",
+                     status, bytes, more);
+    size_t sent_bytes = with_body ? bytes : 0;
+    c->answer = malloc((size_t)n + sent_bytes);
+    if (!c->answer)
+        return;
+    memcpy(c->answer, head, (size_t)n);
+    memcpy(c->answer + n, body, sent_bytes);
+    c->bytes = (size_t)n + sent_bytes;
+}
+
+static void set_error_answer(struct client *c, const char *status, const char *more)
+{
+    char body[128];
+    int n = snprintf(body, sizeof body, "%s: GET /metrics is what there is\n", status);
+    set_answer(c, status, more, body, (size_t)n, true);
+}
+
+static bool starts_with(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+/* "GET /metrics HTTP/1.1", or with ?NAME=VALUE..., which says nothing to us. */
+static void answer_request(struct client *c)
+{
+    bool get = starts_with(c->head, "GET "), only_head = starts_with(c->head, "HEAD ");
+    const char *target = strchr(c->head, ' '), *end = target ? strchr(target + 1, ' ') : NULL;
+    size_t line = strcspn(c->head, "\r\n");
+    if (!end || end > c->head + line || !starts_with(end, " HTTP/1.")) {
+        set_error_answer(c, "400 Bad Request", "");
+        return;
+    }
+    if (!get && !only_head) {
+        set_error_answer(c, "405 Method Not Allowed", "Allow: GET, HEAD\r\n");
+        return;
+    }
+    size_t length = strcspn(target + 1, " ?");
+    if (length != strlen("/metrics") || strncmp(target + 1, "/metrics", length) != 0) {
+        set_error_answer(c, "404 Not Found", "");
+        return;
+    }
+    const char *text = get_page();
+    if (text)
+        set_answer(c, "200 OK", "", text, page_bytes, get);
+    else
+        set_error_answer(c, "503 Service Unavailable", "");
+}
+
+/* --- connections */
+
+/* True when there is nothing more to do for the client. */
+static bool send_answer(struct client *c)
+{
+    while (c->sent < c->bytes) {
+        ssize_t n = send(c->source.fd, c->answer + c->sent, c->bytes - c->sent,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0)
+            return errno != EAGAIN || rmd_watch(&c->source, EPOLLOUT);
+        c->sent += (size_t)n;
+    }
+    /* What it has sent beyond its head is taken away, or its answer may be lost with a reset. */
+    char rest[4096];
+    bool carries = false;
+    shutdown(c->source.fd, SHUT_WR);
+    for (int i = 0; i < 16 && !carries; i++)
+        if (rmd_peer_receive(c->source.fd, rest, sizeof rest, 0, &carries) <= 0)
+            break;
+    return true;
+}
+
+/* True when the whole head is there, or will never be. */
+static bool receive_head(struct client *c, bool *gone)
+{
+    bool carries; /* descriptors: then the client is dropped */
+    ssize_t n = rmd_peer_receive(c->source.fd, c->head + c->got, HEAD_MAX - c->got, 0, &carries);
+    *gone = carries || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+    if (n <= 0 || carries)
+        return false;
+    c->got += (size_t)n;
+    c->head[c->got] = '\0';
+    return c->got == HEAD_MAX || strlen(c->head) < c->got || strstr(c->head, "\r\n\r\n") ||
+           strstr(c->head, "\n\n");
+}
+
+static void back_off_until(uint64_t at_ns)
+{
+    rmd_unwatch(&listener);
+    if (backoff_until_ns < at_ns)
+        backoff_until_ns = at_ns;
+    set_timeout_timer();
+}
+
+/* begun: rmd_rate_limit_clock at the beginning of the event. */
+static void charge_clients(uint64_t begun)
+{
+    due_ns = rmd_rate_limit_add_event(due_ns, rmd_rate_limit_clock() - begun);
+    if (due_ns > inv_now_ns())
+        back_off_until(due_ns);
+}
+
+static void handle_events(struct client *c, uint32_t events)
+{
+    bool gone = events & EPOLLERR;
+    if (!c->answer && !gone && receive_head(c, &gone)) {
+        if (c->got == HEAD_MAX || strlen(c->head) < c->got)
+            set_error_answer(c, "400 Bad Request", "");
+        else
+            answer_request(c);
+        gone = !c->answer;
+    }
+    if (gone || (c->answer && send_answer(c))) {
+        drop_client(c);
+        set_timeout_timer();
+    }
+}
+
+static void handle_client(struct rmd_source *source, uint32_t events)
+{
+    uint64_t begun = rmd_rate_limit_clock();
+    handle_events((struct client *)source, events);
+    charge_clients(begun);
+}
+
+static void add_client(int fd)
+{
+    struct client *c = calloc(1, sizeof *c);
+    if (c)
+        c->source = (struct rmd_source){.fd = fd, .ready = handle_client};
+    if (!c || rmd_watch(&c->source, EPOLLIN)) {
+        close_socket(fd);
+        free(c);
+        return;
+    }
+    c->until_ns = inv_now_ns() + TIMEOUT_S * UINT64_C(1000000000);
+    c->next = clients;
+    clients = c;
+    if (++nclients > CLIENTS_MAX)
+        drop_client(oldest_client());
+    set_timeout_timer();
+}
+
+static void accept_client(struct rmd_source *source, uint32_t events)
+{
+    uint64_t begun = rmd_rate_limit_clock();
+    (void)events;
+    int fd = rmd_peer_accept(source->fd);
+    if (fd >= 0)
+        add_client(fd);
+    else if (rmd_peer_full())
+        back_off_until(inv_now_ns() + FULL_NS);
+    charge_clients(begun);
+}
+
+/* --- the listener */
+
+int rmd_metrics_serve(const char *where)
+{
+    union rmd_metrics_address a;
+    socklen_t size = rmd_metrics_address(where, &a);
+    int one = 1;
+    rmd_peer_begin();
+    local = a.any.sa_family == AF_UNIX;
+    listener = (struct rmd_source){
+        socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), accept_client};
+    timeout_timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                                        timeout_expired};
+    if (listener.fd >= 0 && a.any.sa_family != AF_UNIX)
+        setsockopt(listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    bool good = size && listener.fd >= 0 && timeout_timer.fd >= 0 &&
+                !rmd_path_listen(listener.fd, &a.any, size, CLIENTS_MAX) &&
+                !rmd_watch(&listener, EPOLLIN) && !rmd_watch(&timeout_timer, EPOLLIN);
+    if (!good) {
+        rmd_error("cannot serve metrics at %s: %s%s", where, rmd_path_error(errno),
+                  errno == EAFNOSUPPORT ? ": for rmd.service see metrics.conf in rmd(8)" : "");
+        return -1;
+    }
+    if (*where == '/')
+        snprintf(path, sizeof path, "%s", where);
+    return 0;
+}
+
+void rmd_metrics_close(void)
+{
+    while (clients)
+        drop_client(clients);
+    if (*path)
+        rmd_path_remove(path);
+    if (listener.fd >= 0)
+        close(listener.fd);
+    free(page);
+    page = NULL;
+    listener.fd = -1;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * server.h - rmd's socket: accepts, checks and answers the requests of protocol.h, each for the
+ * domain of the user that asks (users.h).
+ */
+#ifndef RMD_SERVER_H
+#define RMD_SERVER_H
+
+#include "rmd/config/settings.h"
+
+/* The users that may connect, beside root and the user that rmd runs as. */
+struct rmd_access {
+    bool several;         /* other users at all */
+    enum rmd_group group; /* RMD_GROUP_DEFAULT: no other user */
+    gid_t gid;
+};
+
+/*
+ * rmd_server_open - listens on a new socket, to which the users of `access` may connect.
+ *   name  "@NAME" for an abstract socket, else a path.  With access->several a missing directory is
+ *         made.  A stale path, on which no process listens, is taken over
+ * Returns 0; or -1, and has logged the reason.
+ */
+int rmd_server_open(const char *name, const struct rmd_access *access);
+/* The directory of a path, if it is missing; rmd_server_open does it too. */
+void rmd_server_make_directory(const char *name);
+/* The same with a socket that the starter listens on already, and removes. */
+int rmd_server_inherit(int fd, const struct rmd_access *access);
+/* Stop listening, if we do; our path is removed. */
+void rmd_server_close(void);
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* confine.c - see confine.h. */
+#define _GNU_SOURCE
+#include "rmd/users/confine.h"
+#include "rmd/host/cgroup.h"
+#include "core.h"
+#include "rmd/host/enforce.h"
+#include "rmd/loop/log.h"
+#include "rmd/users/nonmembers.h"
+#include "now.h"
+#include "rmd/host/procstat.h"
+#include "rmd/host/rate_limit.h"
+#include "rmd/domain/state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GENERATIONS = 16 };    /* ancestors that are searched for a member: bounds the time */
+enum { BURST_NS = 20000000 }; /* processor time that checks may take at once, before they pause */
+
+static enum rmd_enforce enforcement;
+static struct inv_cpus possible; /* CPUs that rmd may use, and those of its cores */
+static struct inv_cpus offline;  /* now */
+static bool cpusets;             /* enforce by cpusets, not by affinity */
+static bool required; /* false for an rmd of one user until a core is drained or limited */
+static struct rmd_confinement *confinements; /* the active ones */
+
+int rmd_confinement_begin(const struct inv_topology *cores, enum rmd_enforce enforce, bool always,
+                          const char *base)
+{
+    enforcement = enforce;
+    required = always;
+    if (inv_cpus_get(0, &possible))
+        return -1;
+    for (unsigned c = 0; c < cores->ncores && !cores->emulated; c++)
+        inv_cpus_add(&possible, (size_t)cores->os_cpu[c]);
+    if (required && enforcement == RMD_ENFORCE_CPUSET) {
+        cpusets = rmd_cgroup_open(*base == '/' ? base : NULL);
+        if (!cpusets)
+            rmd_log(RMD_WARNING, "enforcing by affinity, since there are no cpusets");
+    }
+    return rmd_nonmembers_begin(&possible, cpusets);
+}
+
+void rmd_confinement_require(void) { required = true; }
+
+void rmd_confinement_set_offline(const struct inv_cpus *cpus) { offline = *cpus; }
+
+const struct rmd_confinement *rmd_confinements(void) { return confinements; }
+
+const struct rmd_confinement *rmd_confinement_of(uid_t uid)
+{
+    const struct rmd_confinement *con = confinements;
+    while (con && con->domain->uid != uid)
+        con = con->next;
+    return con;
+}
+
+static void list_confinement(struct rmd_confinement *con, const struct rmd_domain *d)
+{
+    con->active = true;
+    con->domain = d;
+    con->next = confinements;
+    confinements = con;
+}
+
+static void unlist_confinement(struct rmd_confinement *con)
+{
+    struct rmd_confinement **link = &confinements;
+    if (!con->active)
+        return;
+    while (*link != con)
+        link = &(*link)->next;
+    *link = con->next;
+    con->active = false;
+}
+
+static bool is_enforced(void) { return required && enforcement != RMD_ENFORCE_NONE; }
+
+static bool domain_has_core(const struct rmd_domain *d, unsigned core)
+{
+    return d->grant[core] == RMD_GRANTED;
+}
+
+/* The CPUs of the domain's cores; with `others` also CPUs that are no core of rmd. */
+static struct inv_cpus cpus_of(const struct rmd_domain *d, bool others)
+{
+    struct inv_cpus set;
+    inv_cpus_clear(&set);
+    if (others)
+        set = possible;
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (domain_has_core(d, c))
+            inv_cpus_add(&set, (size_t)d->topology.os_cpu[c]);
+        else
+            inv_cpus_remove(&set, (size_t)d->topology.os_cpu[c]);
+    return set;
+}
+
+/* The CPUs that its processes could use until now.  After a takeover the affinity of a member
+ * tells, since a former rmd has set it. */
+static struct inv_cpus cpus_until_now(const struct rmd_domain *d, const struct rmd_confinement *con)
+{
+    struct inv_cpus set;
+    if (con->active)
+        return con->allowed;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && !inv_cpus_get(d->procs[s].pid, &set)) {
+            inv_cpus_and(&set, &set, &possible);
+            return set;
+        }
+    return possible;
+}
+
+/* Adds the first CPU of `of` that is online.  False: none is. */
+static bool add_first(struct inv_cpus *set, const struct inv_cpus *of)
+{
+    for (size_t cpu = 0; cpu < INV_MAX_CPUS; cpu++)
+        if (inv_cpus_has(of, cpu) && !inv_cpus_has(&offline, cpu)) {
+            inv_cpus_add(set, cpu);
+            return true;
+        }
+    return false;
+}
+
+/* A user whose members are all stopped has no cores: other users have them.  A descendant of a
+ * member may still run.  It may use the CPUs that are no core of rmd, else one that the user
+ * had. */
+static struct inv_cpus cpus_without_cores(const struct rmd_domain *d,
+                                          const struct rmd_confinement *con)
+{
+    struct inv_cpus set = cpus_of(d, true), had = cpus_until_now(d, con);
+    if (!inv_cpus_count(&set) && !add_first(&set, &had))
+        add_first(&set, &possible);
+    return set;
+}
+
+static bool confine_process(const struct rmd_domain *d, const struct rmd_confinement *con,
+                            struct rmd_process *p, const struct inv_cpus *before)
+{
+    unsigned outside = rmd_affinity_confine(p->pid, p->pidfd.fd, &con->allowed, before);
+    if (outside)
+        rmd_debug("user %u: %u threads of process %d moved to its cores", (unsigned)d->uid, outside,
+                  (int)p->pid);
+    return outside > 0;
+}
+
+/* The kernel drops the affinity of threads when it changes their cpuset.  Threads that hold a core
+ * must stay on it. */
+static void pin_holders(struct rmd_domain *d)
+{
+    if (!d->table || d->table->mode != INV_MODE_PINNED)
+        return;
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        struct inv_core *core = inv_core_at(d->table, c);
+        /* relaxed: a hint, checked before use */
+        unsigned name = inv_word_holder(atomic_load_explicit(&core->word, memory_order_relaxed));
+        if (!domain_has_core(d, c) || name == INV_NOBODY || name > INV_MAX_SLOTS ||
+            !d->procs[name - 1].used)
+            continue;
+        struct rmd_process *p = &d->procs[name - 1];
+        rmd_pin_thread(p->pid, p->pidfd.fd,
+                       atomic_load_explicit(&core->holder_tid, memory_order_relaxed),
+                       d->topology.os_cpu[c]);
+    }
+}
+
+/* The group of the nearest ancestor that is a member; NULL: there is none, or it is unknown. */
+static const char *group_of_parent(const struct rmd_confinement *con, struct rmd_domain *d,
+                                   pid_t pid)
+{
+    struct rmd_procstat stat;
+    for (int i = 0; i < GENERATIONS && rmd_procstat(pid, &stat) && stat.parent > 1; i++) {
+        int slot = rmd_domain_slot(d, pid = stat.parent);
+        if (slot >= 0 && con->group[slot] && *con->group[slot])
+            return con->group[slot];
+    }
+    return NULL;
+}
+
+/* The group of the process before it entered the user's cpuset.  The process is in the cpuset
+ * already if a former rmd put it there, or if a member started it. */
+static char *find_origin(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot)
+{
+    char *now = rmd_cgroup_of(d->procs[slot].pid, d->uid);
+    const char *known = now;
+    if (!known)
+        known = rmd_state_noted_group(d, slot);
+    if (!known)
+        known = group_of_parent(con, d, d->procs[slot].pid);
+    if (!known)
+        known = con->home ? con->home : "";
+    char *origin = strdup(known);
+    free(now);
+    return origin;
+}
+
+static bool enter_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot)
+{
+    char *origin = find_origin(d, con, slot);
+    if (!origin)
+        return false;
+    rmd_state_note_group(d, slot, *origin ? origin : NULL);
+    if (!rmd_cgroup_enter(d->uid, d->procs[slot].pid, d->procs[slot].pidfd.fd)) {
+        int saved = errno;
+        rmd_state_note_group(d, slot, NULL);
+        free(origin);
+        errno = saved;
+        return false;
+    }
+    con->group[slot] = origin;
+    char *home = *origin ? strdup(origin) : NULL;
+    if (home) {
+        free(con->home);
+        con->home = home;
+    }
+    return true;
+}
+
+static bool is_confined_by_affinity(const struct rmd_confinement *con, unsigned slot)
+{
+    return !cpusets || con->by_affinity[slot];
+}
+
+/* The process is in no cpuset, or its cpuset has other CPUs. */
+static void confine_by_affinity(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+                                const struct inv_cpus *given)
+{
+    con->by_affinity[slot] = true;
+    confine_process(d, con, &d->procs[slot], given);
+}
+
+/* The cpuset confines the process from here on. */
+static void rely_on_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+                           const struct inv_cpus *given)
+{
+    if (con->by_affinity[slot])
+        rmd_affinity_release(d->procs[slot].pid, d->procs[slot].pidfd.fd, &possible, given,
+                             &con->cpus);
+    con->by_affinity[slot] = false;
+}
+
+static void set_cpuset(struct rmd_domain *d, struct rmd_confinement *con)
+{
+    bool was_stale = con->cpuset_stale;
+    con->cpus = d->granted ? cpus_of(d, false) : con->allowed;
+    con->cpuset_stale = !rmd_cgroup_confine(d->uid, &con->cpus);
+    if (con->cpuset_stale && !was_stale)
+        rmd_log(RMD_WARNING, "user %u: cannot change its cpuset: %s: enforcing by affinity",
+                (unsigned)d->uid, strerror(errno));
+}
+
+/* given: the CPUs until now of members that are confined by affinity instead. */
+static void confine_by_cpuset(struct rmd_domain *d, struct rmd_confinement *con,
+                              const struct inv_cpus *given)
+{
+    set_cpuset(d, con);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        struct rmd_process *p = &d->procs[s];
+        if (!p->used)
+            continue;
+        if (!con->cpuset_stale && (con->group[s] || enter_cpuset(d, con, s))) {
+            rely_on_cpuset(d, con, s, given);
+            continue;
+        }
+        if (!con->cpuset_stale && !con->by_affinity[s])
+            rmd_log(RMD_WARNING,
+                    "user %u: process %d cannot be put into its cpuset: %s: enforcing by affinity",
+                    (unsigned)d->uid, (int)p->pid, strerror(errno));
+        confine_by_affinity(d, con, s, given);
+    }
+    pin_holders(d);
+}
+
+void rmd_confinement_update(struct rmd_domain *d, struct rmd_confinement *con)
+{
+    bool all_stopped = d->live && d->stopped == d->live;
+    if (!is_enforced() || !(d->granted || con->active || all_stopped))
+        return; /* wait for its first core: no process can enter an empty cpuset */
+    struct inv_cpus before = con->allowed;
+    struct inv_cpus now = d->granted ? cpus_of(d, true) : cpus_without_cores(d, con);
+    bool first = !con->active;
+    if (!first && inv_cpus_equal(&before, &now))
+        return;
+    con->allowed = now;
+    con->before = first ? now : before;
+    if (first)
+        list_confinement(con, d);
+    if (cpusets) {
+        confine_by_cpuset(d, con, &con->before);
+    } else {
+        for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+            if (d->procs[s].used)
+                confine_process(d, con, &d->procs[s], first ? NULL : &before);
+    }
+    rmd_nonmembers_changed();
+    rmd_domain_confined(d);
+}
+
+void rmd_confinement_add_member(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot)
+{
+    if (!is_enforced() || !con->active)
+        return; /* wait for its first core */
+    if (cpusets)
+        confine_by_cpuset(d, con, &con->allowed);
+    else if (!inv_cpus_equal(&con->allowed, &possible)) /* else each thread is read for nothing */
+        confine_process(d, con, &d->procs[slot], NULL);
+}
+
+void rmd_confinement_check(struct rmd_domain *d, struct rmd_confinement *con)
+{
+    uint64_t now = inv_now_ns(), begun = rmd_rate_limit_clock();
+    if (!con->active || d->granted >= d->topology.ncores || con->due_ns > now)
+        return;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && is_confined_by_affinity(con, s) &&
+            confine_process(d, con, &d->procs[s], NULL))
+            rmd_domain_confined(d);
+    con->due_ns = rmd_rate_limit_add(con->due_ns, now, rmd_rate_limit_clock() - begun, BURST_NS);
+}
+
+/* Threads with exactly the affinity that rmd gave them may use all CPUs again. */
+static void restore_affinity(const struct rmd_confinement *con, const struct rmd_domain *d,
+                             unsigned slot)
+{
+    const struct rmd_process *p = &d->procs[slot];
+    if (con->active && is_enforced() && is_confined_by_affinity(con, slot) &&
+        !inv_cpus_equal(&con->allowed, &possible))
+        rmd_affinity_confine(p->pid, p->pidfd.fd, &possible, &con->allowed);
+}
+
+/* Moves the process to its own former group, else to one that another process of the user had. */
+static void restore_group(const struct rmd_domain *d, const struct rmd_confinement *con,
+                          unsigned slot)
+{
+    pid_t pid = d->procs[slot].pid;
+    int pidfd = d->procs[slot].pidfd.fd;
+    if (!rmd_cgroup_leave(pid, pidfd, con->group[slot]) && !rmd_cgroup_leave(pid, pidfd, con->home))
+        rmd_log(RMD_INFO,
+                "user %u: process %d stays in its user's group: cannot put it back into %s: %s",
+                (unsigned)d->uid, (int)pid, *con->group[slot] ? con->group[slot] : "an unknown one",
+                strerror(errno));
+}
+
+void rmd_confinement_remove_member(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+                                   bool lives)
+{
+    const char *noted = rmd_state_noted_group(d, slot);
+    if (noted && !con->home)
+        con->home = strdup(noted); /* it died while no rmd ran, and may have children */
+    if (con->group[slot] && lives)
+        restore_group(d, con, slot);
+    if (lives)
+        restore_affinity(con, d, slot);
+    free(con->group[slot]);
+    con->group[slot] = NULL;
+    con->by_affinity[slot] = false;
+    rmd_state_note_group(d, slot, NULL);
+}
+
+void rmd_confinement_lift(struct rmd_domain *d, struct rmd_confinement *con)
+{
+    if (con->active)
+        rmd_nonmembers_changed();
+    unlist_confinement(con);
+    if (cpusets)
+        rmd_cgroup_release(d->uid, con->home);
+}
+
+void rmd_confinement_free(struct rmd_confinement *con)
+{
+    unlist_confinement(con);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        free(con->group[s]);
+    free(con->home);
+}
+
+void rmd_confinement_check_nonmembers(void)
+{
+    rmd_nonmembers_scan();
+    if (cpusets)
+        rmd_cgroup_remove_leftovers();
+}
+
+void rmd_confinement_end(void) { rmd_nonmembers_end(); }
+
+bool rmd_confinement_has_leftovers(void) { return cpusets && rmd_cgroup_has_leftovers(); }

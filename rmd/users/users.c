@@ -1,0 +1,1187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * users.c - division of the cores among users.
+ *
+ * Each person with processes gets an equal share, as far as its limit allows.  Cores that no person
+ * may have stay without user.  A person is a user with its subordinate user IDs (subuid.h), each of
+ * which is a user with a table of its own.  The person's share is divided among those in the same
+ * way.  Shares are of units (units.h): if the threads of a physical core are given out together,
+ * they never belong to two users.
+ *
+ * A core moves to another domain in three steps.  It is withdrawn from the old domain's table.  Its
+ * holder gives it up, or is expelled when the reclaim bound has passed, and the old user's threads
+ * are confined.  Then it is admitted to the new domain's table, with all of its unit.  So a core
+ * never has two holders, and no user sees another user's table.  Only an operator can map it,
+ * read-only.
+ */
+#define _GNU_SOURCE
+#include "rmd/users/users.h"
+#include "rmd/users/confine.h"
+#include "cpus.h"
+#include "rmd/domain/events.h"
+#include "rmd/loop/log.h"
+#include "rmd/users/machine.h"
+#include "now.h"
+#include "rmd/host/online.h"
+#include "rmd/config/persisted_orders.h"
+#include "rmd/host/subuid.h"
+#include "rmd/domain/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The most idle users (without processes) that are remembered: for their reports, and for their own
+ * orders.  Each takes some 100 KB, and reports, which report.c limits. */
+enum { IDLE_USERS_MAX = 32, IDLE_WITH_ORDERS_MAX = 128 };
+
+/* User IDs of a person that may have processes at a time, most of them stopped. */
+enum { IDS_MAX = 64 };
+
+struct user {
+    struct user *next;
+    uid_t uid;
+    bool joining;          /* its first process is on its way */
+    uint64_t idle_since;   /* of its last process's end: a number, see idle_number */
+    bool excess_candidate; /* of find_excess_user */
+    const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: not */
+    /* of rmctl limit, as the operator and as the user itself said; 0: nothing, or all */
+    struct rmd_limits ordered, own;
+    unsigned reported_cores; /* by the last INV_EVENT_SHARE */
+    struct rmd_domain domain;
+    struct rmd_confinement confinement;
+};
+
+static const struct rmd_settings *settings;
+static struct rmd_users_options options;
+static struct inv_topology topology;
+static struct rmd_units units;
+static struct user *users; /* in order of their first request */
+/* By core: the user that has it, the user that is to have it, and the time when it was asked
+ * back. */
+static struct user *current_user[INV_MAX_CORES], *next_user[INV_MAX_CORES];
+static uint64_t asked_ns[INV_MAX_CORES];
+static struct rmd_source bound_timer, check_timer;
+static uint64_t idle_number;     /* increases each time a user becomes idle */
+static bool away[INV_MAX_CORES]; /* offline: no user's */
+static unsigned naway;
+static bool drained[INV_MAX_CORES]; /* whole units */
+/* No process of the launch was bound to them by another resource manager that binds all of its
+ * processes.  Written when one joins, read when cores are divided; all false for several users. */
+static bool outside[INV_MAX_CORES];
+static bool taking_over; /* the living processes are not known yet: forget no user */
+static bool recalling;   /* persisted orders are being read: do not save them meanwhile */
+/* Policy of users that have not chosen one: by the file; chosen by root, or NULL. */
+static const struct rmd_policy *configured, *chosen;
+
+static struct user *user_of(struct rmd_domain *d)
+{
+    return (struct user *)((char *)d - offsetof(struct user, domain));
+}
+
+/* Has the user processes that can compute?  If they are all stopped, other users get its cores. */
+static bool is_active(const struct user *u)
+{
+    return u->domain.live > u->domain.stopped || u->joining || !options.several;
+}
+
+/* What was said last over what was said first, and of that and the user's own word the less.
+ * Numbers that mean all are 0, or all that there can be. */
+static unsigned effective_limit(unsigned configured_cores, unsigned ordered, unsigned own)
+{
+    unsigned most = ordered ? ordered : configured_cores;
+    if (own && (!most || own < most))
+        most = own;
+    return most >= INV_MAX_CORES ? 0 : most;
+}
+
+static struct user *known_user(uid_t uid);
+
+/* The user and its subordinate IDs are one. */
+static uid_t person_of(const struct user *u)
+{
+    return options.several ? rmd_person(u->uid) : u->uid;
+}
+
+/* What the file says of this ID, or of the person where it says nothing of the ID. */
+static struct rmd_user_settings settings_of(uid_t uid)
+{
+    struct rmd_user_settings said = rmd_config_user(settings, uid);
+    if (!said.given && options.several)
+        said = rmd_config_user(settings, rmd_person(uid));
+    said.uid = uid;
+    return said;
+}
+
+/* In units, one at least. */
+static unsigned limit_of(uid_t uid)
+{
+    const struct user *u = known_user(uid);
+    unsigned limit =
+        effective_limit(settings_of(uid).max_cores, u ? u->ordered.cores : 0, u ? u->own.cores : 0);
+    if (!limit || limit >= topology.ncores)
+        return units.count;
+    unsigned whole = limit * units.count / topology.ncores;
+    return whole ? whole : 1;
+}
+
+/* --- checks */
+
+static void handle_process_left(struct rmd_domain *d, unsigned slot, bool lives)
+{
+    rmd_confinement_remove_member(d, &user_of(d)->confinement, slot, lives);
+}
+
+static void divide_cores(void);
+
+/* Has another set of CPUs gone offline than before? */
+static bool cpus_changed(void)
+{
+    bool now[INV_MAX_CORES];
+    unsigned n = rmd_online(options.sys_root, &topology, now);
+    if (!memcmp(now, away, sizeof now))
+        return false;
+    rmd_log(RMD_NOTICE, "%u of %u CPUs are offline (before: %u)", n, topology.ncores, naway);
+    memcpy(away, now, sizeof away);
+    naway = n;
+    struct inv_cpus cpus;
+    inv_cpus_clear(&cpus);
+    for (unsigned c = 0; c < topology.ncores && !topology.emulated; c++)
+        if (away[c])
+            inv_cpus_add(&cpus, (size_t)topology.os_cpu[c]);
+    rmd_confinement_set_offline(&cpus);
+    return true;
+}
+
+/* The timer runs while there are processes, or control groups to remove. */
+static void set_check_timer(void)
+{
+    static unsigned running_ms;
+    unsigned ms =
+        rmd_users_live() || rmd_confinement_has_leftovers() ? settings->check_interval_ms : 0;
+    if (ms == running_ms)
+        return;
+    struct itimerspec t = {{ms / 1000, (long)(ms % 1000) * 1000000}, {0}};
+    t.it_value = t.it_interval;
+    timerfd_settime(check_timer.fd, 0, &t, NULL);
+    running_ms = ms;
+}
+
+static void check_timer_expired(struct rmd_source *source, uint32_t events)
+{
+    uint64_t expirations;
+    (void)events;
+    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+        return;
+    bool changed = cpus_changed() | (options.several && rmd_subuid_check());
+    for (struct user *u = users; u; u = u->next) {
+        changed |= rmd_domain_check(&u->domain) && options.several;
+        rmd_confinement_check(&u->domain, &u->confinement);
+    }
+    rmd_confinement_check_nonmembers();
+    if (changed)
+        divide_cores();
+    set_check_timer();
+}
+
+/* --- policies */
+
+/* The policy of a user with this choice; own_choice NULL: none. */
+static const struct rmd_policy *policy_by(uid_t uid, const struct rmd_policy *own_choice)
+{
+    struct rmd_user_settings said = settings_of(uid);
+    bool own = said.given & 1u << RMD_KEY_POLICY;
+    return own_choice       ? own_choice
+           : chosen && !own ? chosen
+                            : said.policy;
+}
+
+static const struct rmd_policy *policy_of(const struct user *u)
+{
+    return policy_by(u->uid, u->chosen);
+}
+
+static void handle_sample(void)
+{
+    for (struct user *u = users; u; u = u->next)
+        if (u->domain.policy->looks_at_delivery)
+            rmd_domain_reconsider(&u->domain);
+}
+
+/* While there is a policy that wants to know what cores deliver. */
+static void set_sampling(void)
+{
+    bool needed = false;
+    for (struct user *u = users; u; u = u->next)
+        needed |= is_active(u) && u->domain.policy->looks_at_delivery;
+    rmd_machine_sample(needed);
+}
+
+/* --- division */
+
+struct share {
+    struct user *user; /* of a person: one of its users */
+    unsigned most, has, units;
+};
+enum { SHARES_MAX = RMD_STORED_USERS + 1 }; /* and a newcomer */
+
+/* Gives one unit in turn to each share that may have another.  In the last turn, shares that have
+ * one more already come first, so that no unit moves for nothing. */
+static void divide_equally(struct share *share, unsigned n, unsigned left)
+{
+    unsigned hungry;
+    do {
+        hungry = 0;
+        for (unsigned i = 0; i < n; i++)
+            hungry += share[i].units < share[i].most;
+        bool last = left < hungry;
+        for (int keeps = 1; keeps >= 0; keeps--)
+            for (unsigned i = 0; i < n && left; i++) {
+                bool has = share[i].has > share[i].units;
+                if (share[i].units == share[i].most || (last && has != keeps) || (!last && !keeps))
+                    continue;
+                share[i].units++;
+                left--;
+            }
+    } while (hungry && left);
+}
+
+static bool unit_has_any(unsigned unit, const bool set[INV_MAX_CORES])
+{
+    for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
+        if (set[c])
+            return true;
+    return false;
+}
+
+/* Units with a CPU that is offline or outside, and drained units, are no user's: sets gone[], and
+ * returns their number.  If no unit is left, drained ones are used, and as a last resort all. */
+static unsigned units_away(bool gone[INV_MAX_CORES])
+{
+    for (int also_drained = 1; also_drained >= 0; also_drained--) {
+        unsigned n = 0;
+        for (unsigned k = 0; k < units.count; k++)
+            n += gone[k] = unit_has_any(k, away) || unit_has_any(k, outside) ||
+                           (also_drained && drained[units.first[k]]);
+        if (n < units.count)
+            return n;
+    }
+    memset(gone, false, INV_MAX_CORES * sizeof *gone);
+    return 0;
+}
+
+static bool has_cores(const struct user *u)
+{
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (current_user[c] == u || next_user[c] == u)
+            return true;
+    return false;
+}
+
+/* Of the users that are one person: the person's share among them. */
+static void divide_in_person(struct share *share, unsigned n, const struct share *person)
+{
+    static struct share own[SHARES_MAX];
+    static unsigned at[SHARES_MAX];
+    unsigned ids = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (person_of(share[i].user) == person_of(person->user)) {
+            at[ids] = i;
+            own[ids++] = share[i];
+        }
+    divide_equally(own, ids, person->units);
+    for (unsigned k = 0; k < ids; k++)
+        share[at[k]].units = own[k].units;
+}
+
+/* In the order of their first users.  Returns how many there are. */
+static unsigned group_by_person(const struct share *share, unsigned n, struct share *person)
+{
+    unsigned persons = 0;
+    for (unsigned i = 0; i < n; i++) {
+        uid_t who = person_of(share[i].user);
+        unsigned p = 0;
+        while (p < persons && person_of(person[p].user) != who)
+            p++;
+        if (p == persons)
+            person[persons++] = (struct share){.user = share[i].user};
+        person[p].most += share[i].most;
+        person[p].has += share[i].has;
+    }
+    for (unsigned p = 0; p < persons; p++) {
+        unsigned limit = limit_of(person_of(person[p].user));
+        person[p].most = person[p].most < limit ? person[p].most : limit;
+    }
+    return persons;
+}
+
+/* Users that have cores come first: a user whose processes continue may find that others have all
+ * cores.  Returns the number of shares that have a unit. */
+static unsigned compute_shares(struct share *share, unsigned gone)
+{
+    static struct share person[SHARES_MAX];
+    unsigned n = 0, with = 0;
+    for (int had = 1; had >= 0; had--)
+        for (struct user *u = users; u; u = u->next)
+            if (is_active(u) && n < SHARES_MAX && has_cores(u) == had)
+                share[n++] = (struct share){.user = u, .most = limit_of(u->uid)};
+    for (unsigned k = 0; k < units.count; k++)
+        for (unsigned i = 0; i < n; i++)
+            share[i].has += next_user[units.first[k]] == share[i].user;
+    unsigned persons = group_by_person(share, n, person);
+    divide_equally(person, persons, units.count - gone);
+    for (unsigned p = 0; p < persons; p++)
+        divide_in_person(share, n, &person[p]);
+    for (unsigned i = 0; i < n; i++)
+        if (share[i].units)
+            share[with++] = share[i];
+    return with;
+}
+
+/* Plans the next user of each core.  Units that are away belong to one more, imaginary user. */
+static void plan_cores(void)
+{
+    static struct share share[SHARES_MAX];
+    static struct rmd_placed placed[INV_MAX_CORES + 1];
+    int owner[INV_MAX_CORES];
+    bool is_gone[INV_MAX_CORES];
+    unsigned gone = units_away(is_gone), n = compute_shares(share, gone);
+    for (unsigned c = 0; c < topology.ncores; c++) {
+        owner[c] = is_gone[units.of[c]] ? (int)n : RMD_NO_OWNER;
+        for (unsigned i = 0; i < n && owner[c] == RMD_NO_OWNER; i++)
+            if (next_user[c] == share[i].user)
+                owner[c] = (int)i;
+    }
+    for (struct user *u = users; u; u = u->next)
+        u->domain.due = is_active(u) ? 0 : u->domain.due;
+    for (unsigned i = 0; i < n; i++) {
+        placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
+        share[i].user->domain.due = share[i].units;
+    }
+    placed[n] = (struct rmd_placed){.target = gone, .keep = -1, .wish = -1};
+    rmd_units_place(&units, owner, NULL, placed, n + (gone > 0));
+    for (unsigned c = 0; c < topology.ncores; c++)
+        next_user[c] = owner[c] < 0 || owner[c] == (int)n ? NULL : share[owner[c]].user;
+}
+
+/* Gives the core to its next user, after the current one has left it. */
+static void admit_core(unsigned core)
+{
+    struct user *u = next_user[core];
+    current_user[core] = u;
+    asked_ns[core] = 0;
+    if (u)
+        rmd_domain_admit(&u->domain, core);
+}
+
+static void withdraw_core(unsigned core)
+{
+    if (current_user[core] == next_user[core]) {
+        asked_ns[core] = 0;
+        if (current_user[core])
+            rmd_domain_admit(&current_user[core]->domain, core); /* ends a revocation */
+        return;
+    }
+    if (!current_user[core])
+        return;
+    bool left = rmd_domain_withdraw(&current_user[core]->domain, core);
+    if (!asked_ns[core] && !left)
+        asked_ns[core] = inv_now_ns();
+    if (asked_ns[core] &&
+        inv_now_ns() - asked_ns[core] >= (uint64_t)settings->reclaim_bound_us * 1000 && !left) {
+        rmd_log(RMD_INFO, "user %u: core %u taken by force", (unsigned)current_user[core]->uid,
+                core);
+        rmd_domain_expel(&current_user[core]->domain, core);
+        left = true;
+    }
+    if (left)
+        asked_ns[core] = 0;
+}
+
+/* Has the user that has the unit left all of it?  (Each core is looked at: that notes it.) */
+static bool unit_is_left(unsigned unit)
+{
+    bool all = true;
+    for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
+        all &= !current_user[c] || rmd_domain_has_left(&current_user[c]->domain, c);
+    return all;
+}
+
+/* When the next bound passes. */
+static void set_bound_timer(void)
+{
+    uint64_t first = 0;
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (asked_ns[c] && (!first || asked_ns[c] < first))
+            first = asked_ns[c];
+    rmd_ring_at(&bound_timer, first ? first + (uint64_t)settings->reclaim_bound_us * 1000 : 0);
+}
+
+static void add_share_events(void)
+{
+    for (struct user *u = users; u; u = u->next) {
+        if (u->domain.granted != u->reported_cores)
+            rmd_event((struct inv_event){.kind = INV_EVENT_SHARE,
+                                         .uid = u->uid,
+                                         .rank = -1,
+                                         .before = u->reported_cores,
+                                         .after = u->domain.granted},
+                      NULL);
+        u->reported_cores = u->domain.granted;
+    }
+}
+
+/* Make it as planned, as far as cores have been left. */
+static void move_cores(void)
+{
+    for (unsigned c = 0; c < topology.ncores; c++)
+        withdraw_core(c);
+    for (struct user *u = users; u; u = u->next)
+        rmd_confinement_update(&u->domain, &u->confinement); /* before others get its cores */
+    for (unsigned k = 0; k < units.count; k++)
+        if (current_user[units.first[k]] != next_user[units.first[k]] && unit_is_left(k))
+            for (unsigned c = units.first[k]; c < units.first[k + 1]; c++)
+                admit_core(c);
+    for (struct user *u = users; u; u = u->next) {
+        rmd_confinement_update(&u->domain, &u->confinement);
+        rmd_domain_share(&u->domain);
+    }
+    add_share_events();
+    set_bound_timer();
+    set_check_timer();
+    set_sampling();
+}
+
+static bool cores_are_moving(void)
+{
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (current_user[c] != next_user[c])
+            return true;
+    return false;
+}
+
+static void handle_core_left(struct rmd_domain *d)
+{
+    (void)d;
+    if (cores_are_moving())
+        move_cores();
+}
+
+static void bound_timer_expired(struct rmd_source *source, uint32_t events)
+{
+    uint64_t expirations;
+    (void)events;
+    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations &&
+        cores_are_moving())
+        move_cores();
+}
+
+static void divide_cores(void)
+{
+    plan_cores();
+    move_cores();
+}
+
+/* --- users */
+
+static void free_user(struct user *u)
+{
+    struct user **link = &users;
+    while (*link != u)
+        link = &(*link)->next;
+    *link = u->next;
+    rmd_confinement_free(&u->confinement);
+    rmd_domain_close(&u->domain);
+    free(u);
+}
+
+/* --- what was ordered */
+
+static struct rmd_persisted_user user_orders(const struct user *u)
+{
+    return (struct rmd_persisted_user){.uid = u->uid,
+                                       .cores = u->ordered.cores,
+                                       .job_cores = u->ordered.job_cores,
+                                       .own_cores = u->own.cores,
+                                       .own_job_cores = u->own.job_cores,
+                                       .policy = rmd_persisted_policy(u->chosen, u->configured)};
+}
+
+static bool has_orders(const struct rmd_persisted_user *o)
+{
+    return o->cores || o->job_cores || o->own_cores || o->own_job_cores || *o->policy.chosen;
+}
+
+/* Orders have changed: the next rmd shall know. */
+static void note_orders(void)
+{
+    static struct rmd_persisted_orders now;
+    unsigned left_out = 0;
+    if (!options.store_orders || recalling)
+        return;
+    now.nusers = 0;
+    now.policy = rmd_persisted_policy(chosen, configured);
+    rmd_persisted_set_drained(&now, &topology, drained);
+    for (const struct user *u = users; u; u = u->next) {
+        struct rmd_persisted_user orders = user_orders(u);
+        if (!has_orders(&orders))
+            continue;
+        if (now.nusers < RMD_PERSISTED_USERS)
+            now.user[now.nusers++] = orders;
+        else
+            left_out++;
+    }
+    if (left_out)
+        rmd_log(RMD_WARNING, "orders of %u users are not kept for a restart", left_out);
+    rmd_persisted_save(&now, options.store_orders);
+}
+
+/* An operator's trace stays for processes to come.  A trace of the user itself ends with the
+ * user. */
+static bool traced_by_another(const struct user *u)
+{
+    return u->domain.trace && rmd_trace_taker(&u->domain) != u->uid;
+}
+
+/* Does the user have only reports, and orders and traces of its own?  A user with stopped processes
+ * is not forgotten, nor one with limits by an operator: they would no longer hold. */
+static bool is_forgettable(const struct user *u)
+{
+    return !is_active(u) && !u->domain.live && !traced_by_another(u) && !u->ordered.cores &&
+           !u->ordered.job_cores && !has_cores(u);
+}
+
+static bool has_own_orders(const struct user *u)
+{
+    return u->own.cores || u->own.job_cores || u->chosen;
+}
+
+/* Candidates of find_excess_user that are IDs of this person. */
+static unsigned count_idle_ids(uid_t person)
+{
+    unsigned n = 0;
+    for (const struct user *u = users; u; u = u->next)
+        n += u->excess_candidate && person_of(u) == person;
+    return n;
+}
+
+/* Of the idle users with (or without) own orders: NULL if there are at most `most`.  Else, of the
+ * person with most of them, the one that has been idle for longest. */
+static struct user *find_excess_user(bool with_orders, unsigned most)
+{
+    struct user *oldest = NULL;
+    unsigned idle = 0, most_ids = 0;
+    for (struct user *u = users; u; u = u->next)
+        idle += u->excess_candidate = is_forgettable(u) && has_own_orders(u) == with_orders;
+    if (idle <= most)
+        return NULL;
+    for (struct user *u = users; u; u = u->next) {
+        unsigned ids = u->excess_candidate ? count_idle_ids(person_of(u)) : 0;
+        if (!ids)
+            continue;
+        if (!oldest || ids > most_ids || (ids == most_ids && u->idle_since < oldest->idle_since)) {
+            oldest = u;
+            most_ids = ids;
+        }
+    }
+    return oldest;
+}
+
+static void forget_excess_users(void)
+{
+    struct user *u;
+    bool orders = false;
+    if (taking_over)
+        return;
+    while ((u = find_excess_user(false, IDLE_USERS_MAX)))
+        free_user(u);
+    for (; (u = find_excess_user(true, IDLE_WITH_ORDERS_MAX)); orders = true) {
+        rmd_log(RMD_NOTICE,
+                "user %u: its own limits and policy are forgotten: %u users who have ended later "
+                "have some, too",
+                (unsigned)u->uid, (unsigned)IDLE_WITH_ORDERS_MAX);
+        free_user(u);
+    }
+    if (orders)
+        note_orders(); /* or the next rmd would know again */
+}
+
+static void handle_domain_emptied(struct rmd_domain *d)
+{
+    struct user *u = user_of(d);
+    u->idle_since = ++idle_number;
+    if (options.several && !u->joining) {
+        rmd_log(RMD_INFO, "user %u: the last process has gone", (unsigned)u->uid);
+        rmd_confinement_lift(&u->domain, &u->confinement);
+        rmd_domain_drop_empty_table(d);
+        divide_cores();
+    }
+    if (options.emptied && !rmd_users_live())
+        options.emptied();
+}
+
+static void handle_table_changed(struct rmd_domain *d, int fd)
+{
+    if (options.store)
+        options.store(user_of(d)->uid, fd, fd >= 0 && d->state ? d->state_fd : -1);
+}
+
+static void configure_user(struct user *u)
+{
+    struct rmd_user_settings own = settings_of(u->uid);
+    if (own.policy != u->configured)
+        u->chosen = NULL; /* the last word is the operator's */
+    u->configured = own.policy;
+    u->domain.policy = policy_of(u);
+    u->domain.tuning = settings->tuning;
+    struct rmd_limits limits = rmd_users_limits(u->uid);
+    u->domain.max_job_cores = limits.job_cores;
+    u->domain.reclaim_bound_us = settings->reclaim_bound_us;
+    u->confinement.whole_user = own.whole_user && u->uid != 0; /* root's are the machine's own */
+}
+
+/* One that is served, rmd_users_served. */
+static struct user *add_user(uid_t uid)
+{
+    struct user *u = options.several || !users ? calloc(1, sizeof *u) : NULL;
+    if (!u)
+        return NULL;
+    u->domain.topology = topology;
+    u->domain.smt = settings->smt;
+    if (rmd_domain_open(&u->domain)) {
+        free(u);
+        return NULL;
+    }
+    u->uid = u->domain.uid = uid;
+    u->idle_since = ++idle_number;
+    u->domain.delivered = rmd_machine_delivered();
+    u->domain.procs_hint = options.procs_hint;
+    u->domain.emptied = handle_domain_emptied;
+    u->domain.left = handle_process_left;
+    u->domain.core_left = handle_core_left;
+    u->domain.table_changed = handle_table_changed;
+    u->domain.saves_state = options.store != NULL;
+    configure_user(u);
+    struct user **link = &users;
+    while (*link)
+        link = &(*link)->next;
+    *link = u;
+    forget_excess_users();
+    return u;
+}
+
+static struct user *known_user(uid_t uid)
+{
+    struct user *u = users;
+    while (u && u->uid != uid)
+        u = u->next;
+    return u;
+}
+
+static struct user *find_user(uid_t uid)
+{
+    struct user *u = known_user(uid);
+    return u ? u : add_user(uid);
+}
+
+static int open_timer(struct rmd_source *source, void (*ready)(struct rmd_source *, uint32_t))
+{
+    *source = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                                  ready};
+    return source->fd < 0 ? -1 : rmd_watch(source, EPOLLIN);
+}
+
+static void use_subuids(const char *said)
+{
+    rmd_subuid_use(!*said ? "/etc/subuid" : strcmp(said, "none") ? said : NULL);
+}
+
+int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
+                   const struct rmd_users_options *o)
+{
+    topology = *t;
+    settings = s;
+    options = *o;
+    configured = s->all.policy;
+    rmd_units_of(&units, &topology, s->smt);
+    if (options.several)
+        use_subuids(s->text[RMD_KEY_SUBUID]);
+    if (rmd_confinement_begin(&topology, topology.emulated ? RMD_ENFORCE_NONE : s->enforce,
+                              o->several, s->text[RMD_KEY_CGROUP]) ||
+        open_timer(&bound_timer, bound_timer_expired) ||
+        open_timer(&check_timer, check_timer_expired) ||
+        rmd_machine_watch(&topology, o->sys_root, handle_sample))
+        return -1;
+    if (options.several)
+        return 0;
+    if (!add_user(getuid()))
+        return -1;
+    divide_cores();
+    return 0;
+}
+
+void rmd_users_close(void)
+{
+    rmd_confinement_end();
+    while (users) {
+        struct user *u = users;
+        for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+            if (u->domain.procs[s].used)
+                handle_process_left(&u->domain, s, true);
+        rmd_confinement_lift(&u->domain, &u->confinement);
+        u->domain.table_changed = NULL; /* stored tables are for the next rmd */
+        free_user(u);
+    }
+    rmd_trace_end();
+}
+
+static void add_policy_event(const struct user *u, const struct rmd_policy *before)
+{
+    if (u->domain.policy != before)
+        rmd_event((struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
+                  u->domain.policy->name);
+}
+
+void rmd_users_reconfigured(void)
+{
+    if (settings->all.policy != configured)
+        chosen = NULL;
+    configured = settings->all.policy;
+    for (struct user *u = users; u; u = u->next) {
+        const struct rmd_policy *before = u->domain.policy;
+        configure_user(u);
+        add_policy_event(u, before);
+        rmd_domain_reconfigured(&u->domain);
+    }
+    note_orders();
+    divide_cores();
+    rmd_event((struct inv_event){.kind = INV_EVENT_CONFIG, .uid = INV_UNSAID, .rank = -1}, NULL);
+}
+
+bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
+{
+    struct user *u = find_user(uid);
+    if (!u)
+        return false;
+    u->chosen = policy;
+    if (options.several && uid == 0) {
+        chosen = policy;
+        rmd_log(RMD_INFO, "the policy of users who have none of their own is %s", policy->name);
+    }
+    note_orders();
+    for (u = users; u; u = u->next) {
+        const struct rmd_policy *before = u->domain.policy;
+        rmd_domain_set_policy(&u->domain, policy_of(u));
+        add_policy_event(u, before);
+    }
+    set_sampling();
+    return true;
+}
+
+const struct rmd_policy *rmd_users_policy(uid_t uid)
+{
+    const struct user *u = known_user(uid);
+    return policy_by(uid, u ? u->chosen : NULL);
+}
+
+bool rmd_users_served(uid_t uid)
+{
+    return options.several || uid == getuid();
+}
+
+struct rmd_domain *rmd_users_domain(uid_t uid)
+{
+    struct user *u = find_user(uid);
+    return u ? &u->domain : NULL;
+}
+
+struct rmd_domain *rmd_users_known(uid_t uid)
+{
+    struct user *u = known_user(uid);
+    return u ? &u->domain : NULL;
+}
+
+/* Units are these persons'. */
+static unsigned count_persons(void)
+{
+    unsigned n = 0;
+    for (struct user *u = users; u; u = u->next) {
+        bool first = is_active(u);
+        for (struct user *v = users; first && v != u; v = v->next)
+            first = !is_active(v) || person_of(v) != person_of(u);
+        n += first;
+    }
+    return n;
+}
+
+/* 0, or why the newcomer may have no processes: it would be without a core (EUSERS; or EDQUOT,
+ * where the person has some); or, where many are stopped, without a place for its table. */
+static int check_newcomer(struct user *newcomer)
+{
+    static struct share share[SHARES_MAX];
+    bool gone[INV_MAX_CORES], has_share = false, known = false;
+    unsigned n = 0, ids = 0;
+    for (struct user *u = users; u; u = u->next) {
+        bool same = person_of(u) == person_of(newcomer);
+        n += u->domain.live > 0;
+        ids += same && u->domain.live > 0;
+        known |= same && is_active(u);
+    }
+    if (!newcomer->domain.live && n >= RMD_STORED_USERS)
+        return EUSERS;
+    if (!newcomer->domain.live && ids >= IDS_MAX)
+        return EDQUOT;
+    newcomer->joining = true;
+    n = compute_shares(share, units_away(gone));
+    newcomer->joining = false;
+    for (unsigned i = 0; i < n; i++)
+        has_share |= share[i].user == newcomer;
+    return has_share ? 0 : known ? EDQUOT : EUSERS;
+}
+
+static void log_first_process(const struct user *u, pid_t pid)
+{
+    uid_t person = person_of(u);
+    if (person == u->uid)
+        rmd_log(RMD_INFO, "user %u: a first process, %d", (unsigned)u->uid, (int)pid);
+    else
+        rmd_log(RMD_INFO, "user %u, a subordinate ID of user %u: a first process, %d",
+                (unsigned)u->uid, (unsigned)person, (int)pid);
+}
+
+/* The CPUs of a process that says that it may use no others.  False: it does not say so, or has
+ * none of ours, with *none set then.  (Of an rmd for several users the settings decide.) */
+static bool is_bound_to_cpus(pid_t pid, const struct inv_request *request, struct inv_cpus *cpus,
+                             bool *none)
+{
+    *none = false;
+    if (!request->confined || options.several || topology.emulated || inv_cpus_get(pid, cpus))
+        return false;
+    *none = true;
+    for (unsigned c = 0; c < topology.ncores; c++)
+        *none &= !inv_cpus_has(cpus, (size_t)topology.os_cpu[c]);
+    return !*none;
+}
+
+/* The launch has the CPUs of all its processes; NULL: all.  True when that makes a difference. */
+static bool set_launch_cpus(const struct inv_cpus *cpus)
+{
+    bool first = !rmd_users_live(), changed = false;
+    for (unsigned c = 0; c < topology.ncores; c++) {
+        bool its_own = !cpus || inv_cpus_has(cpus, (size_t)topology.os_cpu[c]);
+        bool now = !its_own && (first || outside[c]);
+        changed |= now != outside[c];
+        outside[c] = now;
+    }
+    return changed;
+}
+
+int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request)
+{
+    struct user *u = find_user(uid);
+    struct inv_cpus cpus;
+    bool first = u && !is_active(u), none, confined = is_bound_to_cpus(pid, request, &cpus, &none);
+    bool changed = options.several && rmd_subuid_check();
+    int refused = !u ? ENOMEM : none ? EXDEV : first ? check_newcomer(u) : 0;
+    if (refused) {
+        close(pidfd);
+        errno = refused;
+        return -1;
+    }
+    u->joining = true;
+    changed |= set_launch_cpus(confined ? &cpus : NULL);
+    if ((changed | cpus_changed()) && !first)
+        divide_cores();
+    if (first) {
+        log_first_process(u, pid);
+        divide_cores();
+    }
+    int slot = rmd_domain_join(&u->domain, pid, pidfd, request), error = errno;
+    u->joining = false;
+    if (slot >= 0)
+        rmd_confinement_add_member(&u->domain, &u->confinement, (unsigned)slot);
+    else if (!is_active(u))
+        divide_cores();
+    set_check_timer();
+    errno = error;
+    return slot;
+}
+
+/* --- operators */
+
+struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot)
+{
+    for (struct user *u = users; u; u = u->next) {
+        int s = any || u->uid == uid ? rmd_domain_slot(&u->domain, pid) : -1;
+        if (s >= 0) {
+            *slot = (unsigned)s;
+            return &u->domain;
+        }
+    }
+    return NULL;
+}
+
+void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *context)
+{
+    for (struct user *u = users; u; u = u->next)
+        visit(&u->domain, context);
+}
+
+const struct rmd_units *rmd_users_units(void)
+{
+    return &units;
+}
+
+unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS])
+{
+    unsigned n = 0;
+    memset(set, 0, INV_CORE_WORDS * sizeof *set);
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (drained[c]) {
+            inv_set_add(set, c);
+            n++;
+        }
+    return n;
+}
+
+void rmd_users_offline(uint64_t set[INV_CORE_WORDS])
+{
+    memset(set, 0, INV_CORE_WORDS * sizeof *set);
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (unit_has_any(units.of[c], away))
+            inv_set_add(set, c);
+}
+
+unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS])
+{
+    unsigned n = 0;
+    if (cpus_changed())
+        divide_cores();
+    for (unsigned k = 0; k < units.count; k++)
+        n += !unit_has_any(k, away) && !inv_set_has(set, units.first[k]);
+    return n;
+}
+
+unsigned rmd_users_needed(void)
+{
+    unsigned n = count_persons();
+    return n ? n : 1;
+}
+
+void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
+{
+    rmd_confinement_require();
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (inv_set_has(set, c))
+            drained[c] = !undo;
+    note_orders();
+    divide_cores();
+}
+
+bool rmd_users_moving(void) { return cores_are_moving(); }
+
+bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
+{
+    struct user *u = find_user(uid);
+    if (!u)
+        return false;
+    *(operator? &u->ordered : &u->own) = *order;
+    rmd_confinement_require();
+    note_orders();
+    for (struct user *v = users; v; v = v->next) {
+        if (v != u && person_of(v) != uid)
+            continue;
+        configure_user(v);
+        rmd_domain_reconfigured(&v->domain);
+    }
+    divide_cores();
+    return true;
+}
+
+/* Of what is said of an ID and of its person, as of a limit and the user's own word. */
+static struct rmd_limits limits_of_id(uid_t uid)
+{
+    struct rmd_user_settings said = settings_of(uid);
+    struct rmd_limits ordered = rmd_users_ordered(uid, true), own = rmd_users_ordered(uid, false);
+    return (struct rmd_limits){
+        effective_limit(said.max_cores, ordered.cores, own.cores),
+        effective_limit(said.max_job_cores, ordered.job_cores, own.job_cores)};
+}
+
+struct rmd_limits rmd_users_limits(uid_t uid)
+{
+    struct rmd_limits id = limits_of_id(uid);
+    struct rmd_limits person = limits_of_id(options.several ? rmd_person(uid) : uid);
+    return (struct rmd_limits){effective_limit(person.cores, 0, id.cores),
+                               effective_limit(person.job_cores, 0, id.job_cores)};
+}
+
+struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)
+{
+    const struct user *u = known_user(uid);
+    return !u ? (struct rmd_limits){0} : operator ? u->ordered : u->own;
+}
+
+/* --- tables of a former rmd */
+
+static struct former {
+    uid_t uid;
+    int table, state;
+} former[RMD_STORED_USERS];
+static unsigned nformer;
+static int former_orders = -1;
+
+static void replace_fd(int *place, int fd)
+{
+    if (*place >= 0)
+        close(*place); /* stored twice: the newer one comes last */
+    *place = fd;
+}
+
+void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd)
+{
+    unsigned i = 0;
+    if (what == RMD_STORED_ORDERS) {
+        replace_fd(&former_orders, fd);
+        return;
+    }
+    while (i < nformer && former[i].uid != uid)
+        i++;
+    if (i == RMD_STORED_USERS) {
+        close(fd);
+        return;
+    }
+    if (i == nformer)
+        former[nformer++] = (struct former){uid, -1, -1};
+    replace_fd(what == RMD_STORED_STATE ? &former[i].state : &former[i].table, fd);
+}
+
+void rmd_users_former_cores(struct inv_topology *t, const char *sys_root)
+{
+    unsigned now = t->ncores;
+    for (unsigned i = 0; i < nformer; i++)
+        if (former[i].state >= 0 && rmd_takeover_cores(t, former[i].state, sys_root)) {
+            rmd_log(RMD_NOTICE,
+                    "there are processes on the %u CPUs of before: going on with these, not with "
+                    "the %u that were online at this start", t->ncores, now);
+            return;
+        }
+}
+
+static void recall_user(const struct rmd_persisted_user *was)
+{
+    struct user *u = rmd_users_served(was->uid) ? find_user(was->uid) : NULL;
+    if (!u)
+        return;
+    u->ordered = (struct rmd_limits){was->cores, was->job_cores};
+    u->own = (struct rmd_limits){was->own_cores, was->own_job_cores};
+    u->chosen = rmd_persisted_chosen(&was->policy, u->configured);
+    if (was->cores || was->job_cores || was->own_cores || was->own_job_cores)
+        rmd_confinement_require();
+}
+
+static void recall_orders(void)
+{
+    if (former_orders < 0)
+        return;
+    const struct rmd_persisted_orders *was = rmd_persisted_load(former_orders);
+    former_orders = -1;
+    if (!was) {
+        rmd_log(RMD_WARNING,
+                "orders of before are of another version, or none: nothing is drained, and "
+                "limits and policies are the configuration's; a power cap of then stays");
+        options.store_orders(-1);
+        return;
+    }
+    if (rmd_persisted_get_drained(was, &topology, &units, drained))
+        rmd_confinement_require();
+    recalling = true;
+    for (unsigned i = 0; i < was->nusers; i++)
+        recall_user(&was->user[i]);
+    recalling = false;
+    chosen = rmd_persisted_chosen(&was->policy, configured);
+    for (struct user *u = users; u; u = u->next)
+        configure_user(u);
+    if (was->ndrained || was->nusers || *was->policy.chosen)
+        rmd_log(RMD_NOTICE,
+                "orders of before: %u cores drained, limits or policies of %u users, policy %s",
+                was->ndrained, was->nusers,
+                *was->policy.chosen ? was->policy.chosen : "as configured");
+    note_orders(); /* as far as they still hold */
+}
+
+/* Cores that the user has in its table stay the user's.  If two users have the same core, the first
+ * one keeps it: in the other's table no process can compute on it any more. */
+static void resume_cores(struct user *u)
+{
+    for (unsigned c = 0; c < topology.ncores; c++) {
+        if (current_user[c] == u)
+            current_user[c] = NULL;
+        if (u->domain.grant[c] == RMD_NOT_GRANTED)
+            continue;
+        if (current_user[c]) {
+            rmd_domain_withdraw(&u->domain, c);
+            rmd_domain_expel(&u->domain, c);
+            continue;
+        }
+        current_user[c] = next_user[c] = u;
+        asked_ns[c] = u->domain.grant[c] == RMD_REVOKING ? inv_now_ns() : 0;
+    }
+}
+
+static int take_over_user(struct user *u, const struct former *f)
+{
+    int n =
+        f->table >= 0 && f->state >= 0 ? rmd_domain_take_over(&u->domain, f->table, f->state) : -1;
+    if (u->domain.table) { /* it owns the descriptors of f, even if its last process has ended */
+        rmd_log(RMD_NOTICE, "user %u: took back a core table with %d processes", (unsigned)f->uid,
+                n);
+        resume_cores(u);
+        return n;
+    }
+    rmd_log(n ? RMD_WARNING : RMD_INFO, "user %u: a core table of before, %s", (unsigned)f->uid,
+            !n ? "without processes"
+            : errno == ESTALE
+                ? "of other cores than now: its processes go on by themselves until they end"
+                : "which is of another version or none: if it has processes they go on by "
+                  "themselves until they end");
+    if (f->table >= 0)
+        close(f->table);
+    if (f->state >= 0)
+        close(f->state);
+    if (options.store)
+        options.store(f->uid, -1, -1);
+    return 0;
+}
+
+void rmd_users_take_over(void)
+{
+    taking_over = true;
+    recall_orders();
+    for (unsigned i = 0; i < nformer; i++) {
+        errno = EPROTO;
+        struct user *u = rmd_users_served(former[i].uid) ? find_user(former[i].uid) : NULL;
+        if (u)
+            take_over_user(u, &former[i]);
+    }
+    nformer = 0;
+    taking_over = false;
+    forget_excess_users();
+    cpus_changed();
+    divide_cores();
+    for (struct user *u = users; u; u = u->next)
+        if (u->domain.table && !u->domain.live)
+            rmd_domain_reset(&u->domain); /* its last process ended during the takeover */
+}
+
+unsigned rmd_users_live(void)
+{
+    unsigned n = 0;
+    for (struct user *u = users; u; u = u->next)
+        n += u->domain.live;
+    return n;
+}

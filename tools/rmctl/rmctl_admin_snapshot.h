@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* rmctl_admin_snapshot.h - prints the admin snapshot of a domain, for status, top and drain. */
+#ifndef RMCTL_ADMIN_SNAPSHOT_H
+#define RMCTL_ADMIN_SNAPSHOT_H
+
+#include "client/client_control.h"
+#include "tools/rmctl/rmctl_view.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Why no process of the domain may have the core, in a word.  NULL: one may, or it is unknown. */
+const char *admin_why_away(const struct inv_admin_snapshot *snapshot, const struct view *view,
+                           unsigned core);
+
+/* admin_print_head - a line with policy, limits, drained and offline cores.
+ * admin_print_orders - a line for each order of a process, and for each other user. */
+void admin_print_head(FILE *to, const struct inv_admin_snapshot *snapshot);
+void admin_print_orders(FILE *to, const struct inv_admin_snapshot *snapshot);
+
+/* The domain as a JSON object, as status --json prints it.  snapshot NULL: only what view has. */
+json_t *admin_snapshot_json(const struct inv_admin_snapshot *snapshot, const struct view *view);
+
+/* [0, 1, 5] */
+json_t *admin_cores_json(const uint64_t *set);
+
+#endif
