@@ -14,7 +14,7 @@
 # Nothing of upstream is kept in this repository: the source is copied to --builddir,
 # edited there by the rules of upstream.sh, and libgomp's own Makefile builds it with
 # `search_path` naming our overlay first, so that our files replace or wrap upstream's of
-# the same name.  Our additional files are linked in as LIBS.
+# the same name.  Our additional files, in the folders beside it, are linked in as LIBS.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -142,7 +142,8 @@ if [ ! -f Makefile ]; then
 fi
 cpu=$(sed -n 's/^config_path = //p' Makefile)
 [ -n "$cpu" ] || die "libgomp's Makefile has no config_path any more: this GCC release needs a look"
-path="$overlay"
+path=$overlay
+for part in sched region task loop program; do path="$path $(dirname "$overlay")/$part"; done
 for part in $cpu; do path="$path $src/libgomp/config/$part"; done
 path="$path $src/libgomp $src/include $src $include"
 for file in icv.c env.c error.c affinity.c bar.c task.c team.c mutex.c sem.c ptrlock.c lock.c proc.c parallel.c sections.c loop.c loop_ull.c iter.c iter_ull.c ordered.c; do

@@ -2,7 +2,7 @@
 /*
  * test_handover_stress.c - parking and the queues of the ready under fire: more threads than cores
  * pass barriers, for the number of milliseconds in argv[1] (default 2000).  Compiled with
- * overlay/parking.c and ready.c; what they need of libinvasive and workers.c is played here: two
+ * sched/parking.c and ready.c; what they need of libinvasive and workers.c is played here: two
  * cores, and a list of those that nobody uses.
  *
  * What it checks: at most one thread computes on a core, and what it writes there, which is not

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * test_split_stress.c - the shares of a split loop (overlay/split.h) under fire: threads claim
+ * test_split_stress.c - the shares of a split loop (loop/split.h) under fire: threads claim
  * the chunks of one loop after another, for the number of milliseconds in argv[1].
  *
  * What it checks:
@@ -10,7 +10,7 @@
  *    middle, as implicit tasks are whose cores go; the others claim everything;
  *  - several threads may have the same home, and a home may be nobody's.
  */
-#include "overlay/split.h"
+#include "loop/split.h"
 
 #include <pthread.h>
 #include <sched.h>

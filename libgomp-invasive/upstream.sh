@@ -111,7 +111,7 @@ edit_upstream() {
         GOMP_taskwait_depend_nowait
 }
 
-# What differs between the releases that we know; used by overlay/upstream.h.
+# What differs between the releases that we know; used by program/upstream.h.
 find_features() {
     echo "/* made by build.sh from GCC $release */" >"$features"
     member_feature UPSTREAM_THREAD_HAS_TEAM_NUM libgomp/libgomp.h gomp_thread 'unsigned int team_num;'

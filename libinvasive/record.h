@@ -66,7 +66,7 @@ struct inv_moment {
 };
 
 /* A function that the compiler has outlined from a parallel region, and all regions of it that had more
- * than one thread.  Writer: the OpenMP runtime (libgomp-invasive/overlay/costs.c), which counts the first
+ * than one thread.  Writer: the OpenMP runtime (libgomp-invasive/region/costs.c), which counts the first
  * four in each region and estimates the others from samples. */
 struct inv_function {
     _Atomic uint64_t regions;

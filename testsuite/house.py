@@ -11,10 +11,13 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-CODE = ("include", "libinvasive", "libgomp-invasive/overlay", "mpi-shim", "rmd", "client", "tools")
+CODE = ("include", "libinvasive", "libgomp-invasive", "mpi-shim", "rmd", "client", "tools")
 TESTS = ("mpi-shim/tests",)
 # Folders from the lowest to the highest: a file includes files of its own folder and of lower ones.
-LAYERS = ("include", "libinvasive", "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",
+LAYERS = ("include", "libinvasive",
+          "libgomp-invasive/program", "libgomp-invasive/sched", "libgomp-invasive/region",
+          "libgomp-invasive/task", "libgomp-invasive/loop", "libgomp-invasive/overlay",
+          "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",
           "rmd/config", "rmd/domain", "rmd/restart", "rmd/users", "rmd/serve", "rmd", "client",
           "tools/rmctl/simulate", "tools/rmctl", "tools")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

@@ -105,3 +105,19 @@ def mapped(name):
         except OSError:
             continue
     return False
+
+
+RUNTIME_FOLDERS = ("overlay", "sched", "region", "task", "loop", "program")
+
+
+def runtime_includes(top):
+    """The compiler's options for the headers of the OpenMP runtime."""
+    ours = top / "libgomp-invasive"
+    return [word for folder in RUNTIME_FOLDERS for word in ("-I", ours / folder)]
+
+
+def runtime_file(top, name):
+    """The file of the OpenMP runtime of that name."""
+    found, = (path for folder in RUNTIME_FOLDERS
+              if (path := top / "libgomp-invasive" / folder / name).exists())
+    return found

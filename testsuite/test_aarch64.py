@@ -14,7 +14,7 @@ import subprocess
 import time
 
 import pytest
-from machine import TIME_IS_UP, at_most
+from machine import TIME_IS_UP, at_most, runtime_file, runtime_includes
 from test_omp_programs import tags
 from test_overlay_stress import LIBGOMP_H
 from thread_addresses import audit
@@ -121,9 +121,9 @@ def test_what_threads_of_the_runtime_share_holds_under_fire(name, files, top, tm
     (tmp_path / "libgomp.h").write_text(LIBGOMP_H)
     ours = top / "libgomp-invasive"
     program = compile_arm(name, "-std=gnu17", "-pthread", "-Wall", "-Wextra", "-Werror",
-                          "-I", tmp_path, "-I", ours / "overlay", "-I", top, "-I", top / "include",
-                          ours / f"test_{name}_stress.c",
-                          *(ours / "overlay" / file for file in files))
+                          "-I", tmp_path, *runtime_includes(top), "-I", top,
+                          "-I", top / "include", ours / f"test_{name}_stress.c",
+                          *(runtime_file(top, file) for file in files))
     assert run_arm([program, STRESS_MS]).stdout.startswith(f"{name}: ")
 
 

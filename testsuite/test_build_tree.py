@@ -10,6 +10,7 @@ from pathlib import Path
 
 import house
 import pytest
+from machine import RUNTIME_FOLDERS, runtime_file
 
 
 def needed(path):
@@ -293,10 +294,10 @@ def test_objects_of_the_overlay_are_built_again_when_a_header_changes(
     if make_variable("GCC_SOURCE") in ("", "no"):
         pytest.skip("configured without the source of libgomp")
     work = build / "libgomp-invasive/libgomp-build"
-    overlay = top / "libgomp-invasive/overlay"
+    folders = " ".join(str(top / "libgomp-invasive" / folder) for folder in RUNTIME_FOLDERS)
     make = ["make", "-C", work, "-f", "Makefile", "-f", "ours.mk", "-n", "-o", "config.h",
-            "--no-print-directory", f"search_path={overlay}"]
+            "--no-print-directory", f"search_path={folders}"]
     for name in ("taskrun", "region"):
         assert f"{name}.c" not in run_program([*make, f"{name}.lo"]).stdout
-        changed = run_program([*make, "-W", overlay / "region.h", f"{name}.lo"])
+        changed = run_program([*make, "-W", runtime_file(top, "region.h"), f"{name}.lo"])
         assert f"{name}.c" in changed.stdout

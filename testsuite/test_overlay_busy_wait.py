@@ -10,6 +10,7 @@ import shutil
 import subprocess
 
 import pytest
+from machine import runtime_includes
 
 # Says whether the code on standard input has such a loop.
 SEARCH = """/* in memory of its size, so that a sanitizer sees what is read behind it */
@@ -105,7 +106,7 @@ def search(top, tmp_path_factory):
         subprocess.run(
             [*compiler, *options, "-std=gnu17", "-O1", "-g", "-Wall", "-Wextra", "-Wshadow",
              "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-             "-I", top / "libgomp-invasive/overlay", directory / "search.c", "-o", programs[name]],
+             *runtime_includes(top), directory / "search.c", "-o", programs[name]],
             check=True, timeout=60)
 
     def run(code, processor=""):

@@ -8,6 +8,7 @@ import os
 import subprocess
 
 import pytest
+from machine import runtime_file, runtime_includes
 
 # All that the files of the overlay that are compiled here need of libgomp's own header.
 LIBGOMP_H = """#include <pthread.h>
@@ -23,8 +24,8 @@ pytestmark = pytest.mark.parametrize("sanitizers", ["thread", "address,undefined
 
 @pytest.fixture
 def stress(top, tmp_path, run_program, sanitizers):
-    """stress(PROGRAM, FILE...) - what test_PROGRAM_stress.c, linked with those files of the
-    overlay, says after two seconds"""
+    """stress(PROGRAM, FILE...) - what test_PROGRAM_stress.c, linked with those files of
+    the runtime, says after two seconds"""
 
     def run(program, *files):
         (tmp_path / "libgomp.h").write_text(LIBGOMP_H)
@@ -32,9 +33,9 @@ def stress(top, tmp_path, run_program, sanitizers):
         subprocess.run(
             [*os.environ.get("CC", "gcc").split(), "-std=gnu17", "-O1", "-g", "-pthread", "-Wall",
              "-Wextra", "-Werror", "-Wno-tsan", f"-fsanitize={sanitizers}",
-             "-fno-sanitize-recover=all", "-I", tmp_path, "-I", ours / "overlay", "-I", top,
-             "-I", top / "include", ours / f"test_{program}_stress.c",
-             *(ours / "overlay" / name for name in files), "-o", tmp_path / program],
+             "-fno-sanitize-recover=all", "-I", tmp_path, *runtime_includes(top),
+             "-I", top, "-I", top / "include", ours / f"test_{program}_stress.c",
+             *(runtime_file(top, name) for name in files), "-o", tmp_path / program],
             check=True, timeout=100)
         # without randomized addresses: some kernels place mappings where the sanitizer has its own
         result = run_program(["setarch", "-R", tmp_path / program, "2000"], timeout=60,

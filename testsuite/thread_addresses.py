@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """thread_addresses.py LIBRARY [OBJDUMP]: where a library that switches contexts keeps the address
 of a thread-local variable, or of the thread's block of them, across a call after which the caller
-may be on another kernel thread (libgomp-invasive/overlay/own.h).
+may be on another kernel thread (libgomp-invasive/program/own.h).
 
 Compilers take the thread pointer for a constant of a function.  They may compute an address once,
 keep it in a register that calls preserve or on the stack, and use it after the call.  So this

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * contexts.pml - implicit tasks that wait as contexts (overlay/carrier.c; gomp_unpark and
+ * contexts.pml - implicit tasks that wait as contexts (sched/carrier.c; gomp_unpark and
  * gomp_park_context of parking.c; gomp_stop_wanting and gomp_want_cores of workers.c), every
  * interleaving.
  *

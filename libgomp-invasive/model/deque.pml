@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * deque.pml - the deque of overlay/taskqueue.h with one owner and two thieves, every interleaving
+ * deque.pml - the deque of task/taskqueue.h with one owner and two thieves, every interleaving
  * of their accesses to memory, on a machine that delays stores, as C11 and ARMv8 allow: those of
  * an exchange, too, until the owner's next seq_cst load.  (On x86 an exchange delays nothing.)
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * handover.pml - how the threads of one managed process hand their cores to each other
- * (overlay/parking.c, ready.c, and the holds of workers.c), every interleaving.
+ * (sched/parking.c, ready.c, and the holds of workers.c), every interleaving.
  *
  * NT threads on two cores pass a barrier ROUNDS times, or, with WITH_LOCK, each enters a critical
  * section so often.  A thread that has to wait parks and passes its core on: to a thread that is ready,

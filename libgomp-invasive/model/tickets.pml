@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * tickets.pml - how the implicit tasks of an elastic region are handed out, and how it ends
- * (overlay/tickets.c; the gate, the master's wait and helpers of region.c; gomp_stop_wanting and
+ * (region/tickets.c; the gate, the master's wait and helpers of region.c; gomp_stop_wanting and
  * gomp_want_cores of workers.c), every interleaving.
  *
  * A master opens REGIONS regions, one after the other, of N implicit tasks and of N - 1; two
