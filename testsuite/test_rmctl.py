@@ -51,7 +51,7 @@ def ask(tell):
     return answer
 
 
-# INVADE RMCTL ARGUMENT... - who hangs up on whoever asks has a name like a private rmd's
+# INVADE RMCTL ARGUMENT... - a listener with a name like a private rmd's closes each connection
 HANGS_UP = """
 import os, socket, subprocess, sys, threading
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -680,7 +680,7 @@ def by(build, public, several_users):  # noqa: F811
 def test_names_that_strangers_listen_on_are_no_rmd(by):
     stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     stranger.bind(f"\0invasive-{ALICE}-test{os.getpid()}")
-    os.seteuid(BOB)  # the kernel notes who listens
+    os.seteuid(BOB)  # the kernel notes the user that listens
     try:
         stranger.listen()
     finally:
@@ -994,12 +994,12 @@ def test_who_follows_hears_of_what_comes(rmd, build):  # noqa: F811
         assert json.loads(follower.stdout.readline())["event"] == "owner"
         one.kill()
         assert json.loads(follower.stdout.readline())["event"] == "death"
-        r.control.close()  # rmd ends, and so does who follows
+        r.control.close()  # rmd ends, and so does the follower
         assert follower.wait(PATIENCE_S) == 0
 
 
 def test_who_reads_too_slowly_is_told_how_much_was_lost(rmd, build):  # noqa: F811
-    """The ring has 4096 events; nobody waits for who does not read."""
+    """The ring has 4096 events; rmd does not wait for a client that does not read."""
     r = rmd(2)
     one, other = r.joined(2, 0, 1)
     with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "events", "--follow",
@@ -1278,7 +1278,7 @@ def test_what_is_no_request_for_metrics_is_answered_so(rmd, request_, status):  
 
 
 def test_slow_and_hostile_collectors_keep_nobody_out(rmd, tell):  # noqa: F811
-    """More of them than there is room for, who send nothing, half a head, or do not read."""
+    """More collectors than rmd has room for: they send nothing, half a head, or do not read."""
     name = f"@rmctl-test-{os.getpid()}-slow"
     r = rmd(2, f"--metrics={name}")
     with contextlib.ExitStack() as stack:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What no client of rmd's socket can do to it, whoever it is: have it wait, or keep it busy."""
+"""No client of rmd's socket, of any user, can make rmd wait or keep rmd busy."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def request(kind, program=b"p"):
 
 
 def limit(cores):
-    """struct inv_control; nobody waits for the effect"""
+    """struct inv_control; the client does not wait for the effect"""
     return request(CONTROL) + struct.pack("=IIiIIIII128x", LIMIT, 0, 0, UNSAID, cores, UNSAID,
                                           0, 0)
 
@@ -230,7 +230,7 @@ def test_who_sends_a_descriptor_with_another_request_is_refused(mortal):  # noqa
     assert answer[2] == 1 and answer[-1].startswith(b"a descriptor came with a request")
 
 
-# --- who it is that joins
+# --- the identity of a joining process
 
 WITHOUT_PEERPIDFD = r"""
 #define _GNU_SOURCE
@@ -353,7 +353,7 @@ def resident_bytes(process):
 
 
 def test_reports_that_nobody_takes_need_no_memory(mortal):  # noqa: F811
-    """But all are told to who takes them at last, also of a process that has died meanwhile."""
+    """A client that reads them at last gets all, also that of a process that has died meanwhile."""
     s = mortal("emulate-cores = 2\n")
     alice, other = s.member(ALICE), s.member(ALICE)
     clients, brought = 20, 300
@@ -379,7 +379,7 @@ def test_reports_that_nobody_takes_need_no_memory(mortal):  # noqa: F811
 
 
 def test_reports_of_all_users_are_bounded(mortal):  # noqa: F811
-    """Who has most loses records; not who has few."""
+    """The users with most reports lose records; a user with few does not."""
     s = mortal("emulate-cores = 8\n")
     modest = s.member(ALICE)
     assert modest.ask(f"submit {s.name} 7 256 0") == "0"
@@ -475,7 +475,7 @@ print(asked)
 @pytest.mark.parametrize("how", ["asks", pytest.param("connects", marks=pytest.mark.full)])
 def test_who_asks_for_metrics_all_the_time_takes_little_of_a_processor(
         mortal, short_path, how):  # noqa: F811
-    """Nobody knows who they are, so together they have what a user has."""
+    """rmd does not know the user of a collector, so all of them share one user's rate limit."""
     seconds, granted = 3, 0.2
     where = str(short_path / "metrics.sock")
     s = mortal("emulate-cores = 256\nlog-level = warning\n", f"--metrics={where}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""rmd as its members see it: who owns what after joins, announcements and deaths, and what it
-makes of nonsense.  The members are testsuite/rmd_member, which does as it is told."""
+"""rmd as its members see it: the owners of cores after joins, announcements and deaths, and the
+answers to invalid requests.  The members are processes of testsuite/rmd_member."""
 
 from __future__ import annotations
 
@@ -389,7 +389,7 @@ def test_the_changes_of_owners_are_counted(rmd, build):
     assert moved() == 4
     other.kill()
     eventually(one.owners, [0] * 10)
-    assert moved() == 4  # what a dead process owned was nobody's in between
+    assert moved() == 4  # a dead process's cores have no owner before they move
 
 
 def test_the_equal_policy_ignores_workloads_but_not_ranges(rmd):
@@ -780,7 +780,7 @@ def test_an_observer_cannot_write(rmd):
 
 
 def test_a_member_cannot_seal_the_table_against_the_others(rmd):
-    """Of F_SEAL_FUTURE_WRITE nobody could map it to write to it any more, another rmd neither."""
+    """After F_SEAL_FUTURE_WRITE no process, not even the next rmd, could map it for writing."""
     r = rmd(2)
     status, (fd,) = exchange(r.name, REQUEST.pack(MAGIC, VERSION, JOIN, -1, -1, -1, -1, b"p"))
     assert status == 0

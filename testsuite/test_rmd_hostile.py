@@ -104,7 +104,7 @@ class Hostile:
         return found
 
     def ask_holder(self):
-        """Whoever connects there is taken for the next rmd, if it may."""
+        """The descriptor holder takes a process that may connect to it for the next rmd."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
             ours.settimeout(1)
             ours.connect(f"{self.name}{HOLDER_SUFFIX}")

@@ -65,7 +65,7 @@ class Rank(Member):
         for end in ("in", "out"):
             fifo = directory / f"{name}.{end}"
             os.mkfifo(fifo)
-            self.fds.append(os.open(fifo, os.O_RDWR | os.O_CLOEXEC))  # waits for nobody
+            self.fds.append(os.open(fifo, os.O_RDWR | os.O_CLOEXEC))  # does not wait for a reader
 
     def say(self, command):
         os.write(self.fds[0], f"{command}\n".encode())

@@ -130,7 +130,7 @@ def cuts(r, ncores, nprocs):
 
 
 def starts(placer, r, apart, nprocs):
-    """Who owns what at first: nobody anything, anybody anything, or as it was placed before."""
+    """The owners before placement: none, random ones, or those that earlier placements chose."""
     n = len(apart)
     start = r.choice(["empty", "random", "placed", "placed"])
     if start == "random":
@@ -164,7 +164,7 @@ def test_the_spread_is_within_three_percent_of_the_best(placer, description):
 
 @st.composite
 def question(draw):
-    """A machine (a description or any tree), who owns what, and what each process shall have."""
+    """A machine (a description or any tree), the owners, and the targets of the processes."""
     machine = draw(st.sampled_from(MACHINES) | st.lists(st.integers(0, LEVELS), min_size=1,
                                                          max_size=40))
     return machine, draw(st.integers(1, 12)), draw(st.randoms(use_true_random=False))
@@ -287,9 +287,9 @@ def as_text(owner):
     ("00..........1111", [4, 4], "0000........1111"),
     ("0000........1111", [8, 4], "00000000....1111"),
     ("0000111122......", [5, 4, 2], "00001111220....."),
-    # who finds all in one of its caches leaves the other one to who has but that
+    # a process with room in one of its caches leaves the other to a process that has only that
     ("001.0...2222....", [6, 2, 4], "001100002222...."),
-    # somebody else's cores become free where they are needed
+    # another process gives up the cores that are near the growing process
     ("0000111100001111", [10, 6], "0000110000001111"),
     ("0000000011111111", [12, 4], "0000000011110000"),
     ("0000000011111111", [4, 12], "0000111111111111"),

@@ -89,7 +89,7 @@ class Need:
 
 @st.composite
 def graphs(draw, ncores):
-    """Any points that somebody may announce: noisy, not concave, or none."""
+    """Any points that a process may announce: noisy, not concave, or none."""
     cores = draw(st.lists(st.integers(1, max(2, ncores)), max_size=5, unique=True))
     return [(c, round(draw(st.floats(0.2, 1)) * c, 4)) for c in sorted(cores)]
 
@@ -168,7 +168,7 @@ def decide_part(rmd, policy, needs, ncores, members):
 
 
 def limited_part_by_part(rmd, policy, case, most, launches):
-    """One launch after the other that has too much becomes a machine of its own."""
+    """One by one, each launch that has too many cores becomes a machine of its own."""
     ncores, needs = case
     free, everybody = ncores, list(range(len(needs)))
     target = dict(zip(everybody, rmd.decide(policy, case)))
@@ -240,7 +240,7 @@ def test_those_who_are_alike_get_the_same(rmd, policy, n, share, load):
 @RULES
 @given(case=cases())
 def test_what_was_decided_is_decided_again(rmd, policy, case):
-    """Otherwise cores would go to and fro: ties are for those who own the cores."""
+    """Otherwise cores would go to and fro: at a tie the owner keeps the core."""
     ncores, needs = case
     for need in needs:
         need.delivered, need.iteration = 1, 0
@@ -403,8 +403,8 @@ def test_no_distribution_ends_earlier(rmd, case):
 @RULES
 @given(case=small_cases(most_procs=4))
 def test_of_those_that_end_as_early_the_second_slowest_is_as_fast_as_can_be(rmd, case):
-    """And so on: no distribution has less where the two differ first.  But of those that would end
-    at the same moment nobody looks who would gain more."""
+    """And so on: no distribution has a lower time at the first place where the two differ.  The
+    policy does not compare the gains of ranks that would end at the same time."""
     ncores, needs = case
     for i, need in enumerate(needs):
         need.load *= 1 + i * 1e-3
@@ -804,7 +804,7 @@ def test_where_all_deliver_the_same_interference_is_fair(rmd, case):
 @given(case=cases(plain=True), cost=st.sampled_from([0, 1e-4, 1e-2, 1]),
        within=st.sampled_from([0.01, 1, 100]))
 def test_a_move_pays_for_its_cost_within_the_time(rmd, policy, case, cost, within):
-    """Where no range is broken and no core is nobody's: a move happens if and only if it pays."""
+    """If no range is broken and each core has an owner, a move happens if and only if it pays."""
     ncores, needs = case
     left = ncores
     for need in needs:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The policies (who owns how many cores) and the placement (which ones) keep what policy.h and
-placement.h promise, on random input."""
+"""The policies (how many cores each process owns) and the placement (which ones) keep what
+policy.h and placement.h promise, on random input."""
 
 from __future__ import annotations
 

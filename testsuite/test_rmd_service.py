@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""rmd as the service of a machine: users apart from each other, who may ask, its configuration
-while it runs, what it tells, and systemd.  Only root can be several users."""
+"""rmd as the service of a machine: users apart from each other, the permission to ask, a change of
+its configuration while it runs, its messages, and systemd.  Only root can be several users."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from test_rmd_policy_choice import RAPL, put_stat, put_zone, read
 
 pytestmark = [pytest.mark.sanitize,
               pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
-ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
+ALICE, BOB, CAROL = 65534, 60001, 60002  # users without an entry in /etc/passwd
 ELSEWHERE = 0xFFFE
 EVENTS = 17  # enum inv_request_kind
 HOLDER_SUFFIX = ".keep6"  # RMD_STATE_VERSION
@@ -152,7 +152,7 @@ class Service:
                 if what == f"/memfd:{name} (deleted)"]
 
     def end_holder_of_orders(self):
-        """Whoever has given orders would have it kept for some minutes."""
+        """Persisted orders would otherwise keep the descriptor holder running for some minutes."""
         fd_holder = self.fd_holder() if Path(self.name + HOLDER_SUFFIX).exists() else None
         if fd_holder and self.memory_of_holder("invasive-rmd-orders"):
             os.kill(fd_holder, signal.SIGKILL)
@@ -515,7 +515,7 @@ def test_a_power_cap_of_the_file_ends_with_the_service(service, tmp_path):
 
 @pytest.mark.parametrize("what", ["launcher", "metrics", "socket"])
 def test_an_rmd_that_cannot_start_leaves_everything_as_it_was(build, public, tmp_path, what):
-    """Whatever it had begun: the socket, who keeps tables, metrics, a power cap."""
+    """Whatever it had begun: the socket, the descriptor holder, metrics, a power cap."""
     name, metrics = public / "start.sock", public / "start.metrics"
     put_zone(tmp_path, 0, "package-0", 200)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other, open(os.devnull) as null:
@@ -537,7 +537,7 @@ def test_an_rmd_that_cannot_start_leaves_everything_as_it_was(build, public, tmp
     assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 193000000
 
 
-# --- who may ask
+# --- the permission to ask
 
 def test_only_members_of_the_group_may_ask(service):
     s = service("emulate-cores = 2\nsocket-group = 4242\n")
@@ -550,7 +550,7 @@ def test_only_members_of_the_group_may_ask(service):
 
 
 def test_who_reaches_the_socket_must_be_in_the_group(service):
-    """An abstract socket, or one that somebody else has opened, has no mode of use."""
+    """The file mode says nothing for an abstract socket, or one that another program has opened."""
     s = service("emulate-cores = 4\nsocket-group = 4242\n", f"--socket=@rmd-service-{os.getpid()}")
     s.name = f"@rmd-service-{os.getpid()}"
     refused = s.member(ALICE, join=False).ask(f"join {s.name} -1 -1 -1")
@@ -630,7 +630,7 @@ def test_a_user_that_floods_keeps_nobody_out(service):
 
 @contextlib.contextmanager
 def follower(s, program, uid=0):
-    """Who follows events, and has had one."""
+    """A process that follows events, and has received one."""
     with subprocess.Popen([program, f"--socket={s.name}", "events", "--follow", "--json"], user=uid,
                           group=60000, extra_groups=[], stdout=subprocess.PIPE, cwd="/",
                           stderr=subprocess.PIPE, text=True) as process:
@@ -805,7 +805,7 @@ def test_who_has_become_another_program_is_kept_to_the_cores_of_its_user(service
 
 @two_cpus
 def test_a_child_of_who_is_stopped_keeps_to_one_core(service):
-    """The others are somebody else's, and so is that one."""
+    """Its user then owns no core: all cores of the domain are another user's."""
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\nreclaim-bound-us = 1000\n")
     alice = s.member(ALICE)
     with started_by(alice, "child") as child:
@@ -883,7 +883,7 @@ def test_children_are_kept_from_nothing_when_the_service_has_ended(service):
 
 @two_cpus
 def test_processes_that_come_from_no_member_are_left_alone(service):
-    """Of the same user, and of one who has none."""
+    """Processes of the same user, and of a user that has no member."""
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     others = [s.member(uid, join=False) for uid in (ALICE, CAROL)]
@@ -897,7 +897,8 @@ def test_processes_that_come_from_no_member_are_left_alone(service):
 
 @two_cpus
 def test_all_processes_of_a_user_are_kept_to_its_cores_where_the_operator_wants_it(service):
-    """Not those of a user who has none that is managed; until there is none, or another word."""
+    """Except of a user without a managed process.  Ends with the last managed process of the user,
+    or when the configuration says otherwise."""
     base = f"socket-group = *\ncores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n"
     s = service(base + f"[user {ALICE}]\nenforce-on = user\n")
     alice, bob = s.member(ALICE), s.member(BOB)
@@ -1000,7 +1001,7 @@ def test_without_a_tree_for_cpusets_affinity_is_enforced(service, tmp_path):
 
 
 def as_directory(path):
-    """What nobody can write to, root neither."""
+    """A path that no process can write to, not even root's: a directory."""
     path.unlink(missing_ok=True)
     path.mkdir(parents=True)
 
@@ -1191,8 +1192,8 @@ def member_from(group, s):
 @with_cpusets
 @of_each_version
 def test_a_group_of_the_users_name_elsewhere_is_not_the_users(service, version):
-    """As one that was delegated to the user may be called: who is in there is put into the right
-    one, and back."""
+    """A group that was delegated to the user may have that name.  Processes in it are moved to the
+    user's own group, and back."""
     with real_tree(version) as tree:
         group_in(tree, version, "slice")
         own, theirs = f"/{tree.name}/invasive-{ALICE}", f"/{tree.name}/slice/invasive-{ALICE}"
@@ -1244,7 +1245,7 @@ def test_a_child_from_before_its_parent_joined_comes_into_the_cpuset(service, ve
 @with_cpusets
 @of_each_version
 def test_who_comes_from_no_member_is_kept_where_its_control_group_is(service, version):
-    """Whoever has put it there, such as systemd a login, goes by that group."""
+    """The program that has put it there, such as systemd for a login, relies on that group."""
     with real_tree(version) as tree:
         s = service(cpusets_in(tree) + "check-interval-ms = 20\nenforce-on = user\n")
         alice, bob = s.member(ALICE), s.member(BOB)
@@ -1289,7 +1290,7 @@ def rights_of_the_unit(top):
 @of_each_version
 @pytest.mark.parametrize("rights", ["of the unit", "none"])
 def test_a_group_that_belongs_to_its_user_is_gone_back_to(service, top, version, rights):
-    """As below user@UID.service.  Without the right to write there it is said, and nobody moves."""
+    """As below user@UID.service.  If rmd may not write there, it logs that and moves no process."""
     before = rights_of_the_unit(top)
     if rights == "none":
         before[-1] = "-all,+sys_nice,+sys_ptrace"

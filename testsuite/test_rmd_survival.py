@@ -132,9 +132,9 @@ def test_programs_go_on_and_are_adopted_by_the_next_rmd(mortal):
 
 
 def test_rmd_has_low_latency_before_it_looks_at_each_core(build, tmp_path, short_path):
-    """hwloc takes a turn on every core, which on a busy machine are long waits for who has the
-    usual priority, while no core moves between users.  It waits here for what describes the
-    machine."""
+    """hwloc runs on every core in turn.  On a busy machine a process of usual priority waits long
+    for each, and no core moves between users meanwhile.  Here rmd waits for the description of
+    the machine."""
     machine = tmp_path / "machine.xml"
     os.mkfifo(machine)
     process = subprocess.Popen(
@@ -358,7 +358,7 @@ def test_tables_of_another_version_or_machine_are_left_alone(mortal):
 
 @pytest.fixture
 def tell(build):
-    """tell(SERVICE, WORD...) - what rmctl says to root, who may do that"""
+    """tell(SERVICE, WORD...) - the answer of rmctl to root, which may give any order"""
 
     def go(s, *words):
         code, out, err = rmctl(build, f"--socket={s.name}", *map(str, words))
@@ -862,7 +862,7 @@ def test_what_a_process_scribbles_is_put_right(mortal, what):
         if what != "head":  # a member prints as many as the head says
             eventually(lambda: one.states(), [0, 1])
             eventually(lambda: one.owners(), before[0])
-    other.kill()  # what is written over the others' part of a word ends with who wrote it
+    other.kill()  # overwritten fields of other processes are right once the writer is dead
     eventually(lambda: one.owners(), [0 if o == 1 else o for o in before[0]])
     assert bob.table() == theirs
     assert "a process has overwritten" in s.said()
@@ -1042,7 +1042,7 @@ def test_the_next_rmd_keeps_children_of_who_is_stopped_to_one_core(mortal):
 
 @pytest.mark.parametrize("when", ["killed", "going-on", "taken-over"])
 def test_a_user_whose_processes_are_all_stopped_is_not_forgotten(mortal, monkeypatch, when):
-    """Of those who have none only the last ones are known, and many come after it."""
+    """Of users without a process rmd remembers only the last ones; many come after this user."""
     monkeypatch.setenv("MALLOC_PERTURB_", "165")  # what is freed is nothing that can be used
     s = mortal(QUICK + "emulate-cores = 4\nlog-level = info\n")
     alice, bob = s.member(ALICE), s.member(BOB)
@@ -1251,7 +1251,7 @@ def test_without_descriptors_clients_are_turned_away_and_rmd_sleeps(mortal, shor
 
 
 def test_with_none_left_even_for_who_is_turned_away_rmd_sleeps(mortal, short_path):
-    """Who comes is let in when there are some again."""
+    """Clients that came meanwhile are let in when there are descriptors again."""
     where = str(short_path / "metrics.sock")
     s = mortal("emulate-cores = 2\n", f"--metrics={where}")
     alice = s.member(ALICE)
@@ -1300,7 +1300,7 @@ def test_a_full_disk_or_a_closed_log_does_not_stop_rmd(mortal):
 
 @contextlib.contextmanager
 def unread(kind):
-    """The end to write to, and a function that takes what is there, of what nobody reads."""
+    """The write end of a file that no process reads, and a function that reads what is there."""
     if kind == "pipe":
         ours, theirs = os.pipe()
     elif kind == "socket":
@@ -1327,7 +1327,7 @@ def unread(kind):
 
 @pytest.mark.parametrize("kind", ["pipe", "terminal", "stopped terminal", "socket"])
 def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
-    """Lines are lost, and counted; who else writes there waits as before."""
+    """Lines are lost, and counted; other processes that write there wait as before."""
     s = mortal("emulate-cores = 2\nlog-level = debug\n")
     s.die()
     with unread(kind) as (stderr, take):
