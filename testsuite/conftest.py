@@ -41,7 +41,7 @@ import alongside
 import pytest
 from machine import TWO_CORES, mapped, shared_memory, variable_of
 
-# Who starts the tests in the background has SIGINT ignored, and so would every program of theirs.
+# Tests in the background of a shell ignore SIGINT, and so would every program that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -237,7 +237,8 @@ class Beside:
         return name.split("[")[0]
 
     def next(self):
-        """The name of a command that can run now, or None: who runs its group goes on with it."""
+        """The name of a command that can run now, or None: the thread that runs its
+        group goes on with it."""
         with self.lock:
             name = next((n for n in self.left if self.group(n) not in self.groups), None)
             if name:
@@ -415,8 +416,8 @@ def mpi(request, make_variable, build) -> Mpi:
 
 @pytest.fixture
 def what_mpi_leaves_when_it_is_killed_goes():
-    """The MPI libraries' own segments stay when a rank is killed, with us or not.  Who makes one
-    maps it a moment later: what another job of this machine is just making is no leftover."""
+    """The MPI libraries' own segments stay when a rank is killed, with us or not.  A process maps
+    a segment a moment after it has made it: a new segment of another job is no leftover."""
     before = shared_memory()
     yield
     left = [name for name in shared_memory() - before

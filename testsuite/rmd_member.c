@@ -11,8 +11,8 @@
  *   reclaim CORE                 -> "asked", or "no" when there is no need or right to
  *   want 0|1                     -> 0
  *   rob SLOT                     -> waits for a parked worker of that process, takes its cores and
- *                                   leaves them free, offered to nobody, as if it had asked for
- *                                   one before, when there was no work: number of cores
+ *                                   leaves them free, and does not offer them.  As if the
+ *                                   process had asked for one when it had no work: number of cores
  *   token                        -> takes one: 0 or 1
  *   announce WORKLOAD MIN MAX    -> waits for the decision: 0, or 1 after some twenty seconds
  *   flood SECONDS                -> other workloads, and a blocking wait for each, for so long: how
@@ -27,7 +27,7 @@
  *                                   the MPI shim counts them: 0
  *   park ENTRY                   -> parks as that worker until it is woken: core offered, or "timeout"
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
- *                                   numbers, -1 nobody
+ *                                   numbers, -1 none
  *   holds                        -> {CPU PID THREAD EPOCH}*NCORES: what computes there, 0 nothing;
  *                                   THREAD 0: not known; EPOCH: of the word
  *   states                       -> slots that are not free
@@ -48,7 +48,7 @@
  *   orphan                       -> the same of a child that has ended: its pid
  *   headless                     -> the same of one whose first thread has ended: its pid
  *   mute HOW                     -> the same of one that keeps rmd from hearing its bell: it holds
- *                                   the word ("hold"), or has who sleeps on it sleep on another
+ *                                   the word ("hold"), or moves its sleepers to another word
  *                                   ("requeue"): its pid
  *   behead                       -> ends its own first thread, and goes on in another: 0
  *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
@@ -147,7 +147,7 @@ static void join(const char *name, int rank, int size, int local_size, int local
     table = inv_table_map(fd, true);
     close(table_fd);
     table_fd = fd; /* closed by exec */
-    atomic_store(&inv_trace_ring, me); /* what it changes is in traces, as everybody's */
+    atomic_store(&inv_trace_ring, me); /* traces have its changes, as any process's */
     printf("%u\n", me);
 }
 
@@ -352,7 +352,7 @@ static void submit_report(const char *name, uint64_t launch, int sites, unsigned
         printf("refused %u %s\n", reply.status, reply.message);
 }
 
-/* Somebody may have scribbled over the head, and rmd not yet have put it right. */
+/* A process may have overwritten the head, and rmd may not yet have put it right. */
 static unsigned at_most(unsigned n, unsigned most)
 {
     return n < most ? n : most;
@@ -427,7 +427,7 @@ static void fork_and_join(int n, const char *name)
 
 static void stay(void)
 {
-    alarm(120); /* should nobody end it */
+    alarm(120); /* ends if no test ends it */
     fclose(stdin);
     fclose(stdout);
     for (;;)

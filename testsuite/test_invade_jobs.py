@@ -294,8 +294,8 @@ def test_a_job_that_is_told_to_end_leaves_nothing(invade, mpi, stock_env, number
     with running(invade, "--", *mpi, "long", env=stock_env) as process:
         assert process.stdout.readline() == "ready\n"
         family = descendants(process.pid)
-        # Stock mpiexec ends with one code or another, depending on who is first to end, and
-        # now and then does not end before it is told a second time.
+        # Stock mpiexec ends with one code or another, depending on the rank that ends first.
+        # Now and then it does not end before a second signal.
         for _ in range(5):
             process.send_signal(number)
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -521,7 +521,7 @@ def test_nothing_is_recorded_without_report(invade, run_program, mpi, waits, bui
 
 @pytest.mark.parametrize("why", ["--socket=@nobody-listens-here", "--off"])
 def test_unmanaged_is_said_in_json_too(invade, run_program, tmp_path, why):
-    """And not what was reported of the run before."""
+    """And the report of an earlier run is replaced."""
     file = tmp_path / "report.json"
     file.write_text("before")
     run_program([invade, why, f"--report={file}", "true"])
@@ -632,7 +632,7 @@ def test_a_program_on_llvms_openmp_runtime_is_not_said_to_use_none(invade, run_p
     assert "LLVM's and Intel's" in said
 
 
-# --- records that nobody should believe
+# --- records with contents that cannot be true
 
 @pytest.fixture
 def members(invade, run_program, build, tmp_path):
@@ -720,7 +720,8 @@ def test_of_an_invade_for_each_rank_the_first_reports_on_the_job(invade, run_pro
 
 def test_what_a_rank_ran_under_another_invade_before_is_not_in_it(invade, run_program, mpi, waits,
                                                                   omp, tmp_path):
-    """Before is before all of them: whoever still ran when rank 0's began would be in it."""
+    """All ranks end the first run before: a process that still ran when rank 0's invade began
+    would be in its report."""
     before, file, done = tmp_path / "before.json", tmp_path / "report.json", tmp_path / "done"
     done.mkdir()
     run_program(mpi.run(2, "sh", "-c", f"{invade} --report={before} {omp} && : > {done}/$$ && "

@@ -170,7 +170,7 @@ def with_variable(text):
 
 
 def test_so_it_is_where_each_rank_has_an_invade(job, tmp_path):
-    """Their rmd is nobody's child, and ends by itself."""
+    """The rmd of these is not a child of any of them, and ends by itself."""
     report, name = tmp_path / "report", f"test-{os.getpid()}"
     env = {"SLURM_JOB_ID": name, "SLURM_STEP_ID": "0", "SLURM_PROCID": "0"}
     with job(f"--report={report}", env=env) as (process, family):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The resource manager that the first process of a launch starts on a further node: one for all,
-nobody's child, with nothing of its starter.  Here this machine is the further node, since the
-launch says that its home is another one."""
+"""The resource manager that the first process of a launch starts on a further node.  There is one
+for all processes; it is not a child of the launch, and inherits nothing from its starter.  Here
+this machine is the further node, since the launch says that its home is another one."""
 
 import itertools
 import os

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from test_omp_programs import compiled  # noqa: F401 (fixture)
 
-USER = 60017  # who has no other process
+USER = 60017  # a user without other processes
 PIDS = [Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")]
 MEMORY = [("-v 600000", {}), ("-v 4000000", {"OMP_STACKSIZE": "512M"}), ("-d 100000", {}),
           ("-s unlimited", {}), ("-s 1000000", {}), ("-s 1000000 -v 4000000", {}),
@@ -113,7 +113,7 @@ def public(compiled):  # noqa: F811
 @pytest.mark.parametrize("processes", [6, 8, 12, 30])
 def test_the_default_team_fits_into_the_number_of_processes(
         run_program, invade, public, processes, bind):
-    """Of a user, of whom there are invade and rmd."""
+    """Of a user that also runs invade and rmd."""
     command = ["prlimit", f"--nproc={processes}", public / "limited"]
     done = run_program([invade, *command], env={"INVASIVE_BIND": bind}, user=USER, group=USER,
                        extra_groups=[], cwd="/")

@@ -113,7 +113,7 @@ class Job:
                 and self.has_no_ranks())
 
     def state(self):
-        """Who is left, where each of them sleeps, and what was said."""
+        """The processes that are left, where each of them sleeps, and what was printed."""
         lines = []
         for member in self.members():
             for task in sorted(Path(f"/proc/{member.pid}/task").glob("*")):

@@ -32,9 +32,9 @@ def verdicts(text):
     return [(words[0], words[-1]) for words in cases], re.findall(r"(?:\d+|None) tests? .*", text)
 
 
-# Whether estimates of condition numbers go on is decided by a variable that nobody has set: EST in
-# p?lacon, up to 2.2.2 (github.com/Reference-ScaLAPACK/scalapack/pull/122).  Ranks may part there,
-# by what is on their stacks, and then hang, under stock too.
+# An uninitialised variable decides whether estimates of condition numbers go on: EST in p?lacon,
+# up to 2.2.2 (github.com/Reference-ScaLAPACK/scalapack/pull/122).  Ranks may take different ways
+# there, by what is on their stacks, and then hang, in stock runs too.
 NO_ESTIMATES = {"(T or F) Test Cond": "F"}
 FEW = {"number of problems sizes": "1", "values of M": "23", "values of N": "23",
        "number of NB's": "1"}

@@ -125,8 +125,8 @@ continue
     ids=["init", "init-and-multiple", "single", "serialized", "multiple"])
 def test_waits_are_inside_the_library_unless_threads_may_call_it_at_once(
         build, run_program, threads, tmp_path, level, env, hooked):
-    """It is the level that the library says, not the one that was asked for, which decides: who
-    sleeps inside the library holds its locks.  A rank alone has the way that its level allows."""
+    """The level that the library provides decides, not the requested one: a thread that sleeps
+    inside the library holds its locks.  A single rank waits as its level allows, too."""
     if not shutil.which("gdb"):
         pytest.skip("gdb is missing")
     script = tmp_path / "script"

@@ -711,7 +711,7 @@ def test_maxima_stay_true_when_a_run_goes_on_from_before_their_last_look(
     assert "gaps" not in dump()
     assert since < go_on(earliest(), look) < float(last)
     assert f":until = {last}" in dump() and "gaps" not in dump()
-    # Who looks from earlier on than before, and ends before that, leaves a gap.
+    # A run that looks from an earlier time on, and ends before the former :since, leaves a gap.
     shutil.copytree(copy, tmp_path / copy.name, dirs_exist_ok=True)
     time = go_on(tmp_path / copy.name, [*look, "output.maxima_every=0.01"])
     begin, end = map(float, re.search(r":gaps = ([\d.]+), ([\d.]+)", dump()).groups())
@@ -1003,7 +1003,7 @@ FAULTS = """lon,lat,depth_km,length_km,width_km,strike,dip,rake,slip_m
 @pytest.mark.parametrize("what", ["scenario", "faults", "checkpoint"])
 def test_a_file_that_one_rank_cannot_read_stops_all(program, scenarios, mpiexec, run_program,
                                                     tmp_path, what):
-    """Told once, and nobody waits for the rank that has failed."""
+    """One message, and no rank waits for the rank that has failed."""
     good = [program, "--quiet", scenarios / "tsunami.toml", "time.steps=1", *depths(5, 6)]
     bad = list(good)
     if what == "scenario":

@@ -81,7 +81,7 @@ class Compiled:
 
 @pytest.fixture(scope="module")
 def staying(tmp_path_factory):
-    """Plugins of the MPI libraries stay: of those that are gone, nobody knows what they left."""
+    """Plugins of the MPI libraries stay loaded: an unloaded one has no names for its leaks."""
     file = tmp_path_factory.mktemp("stay") / "stay.cc"
     file.write_text('extern "C" int dlclose(void *) { return 0; }\n')
     return file

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Traces: no event of any core is missing whoever is killed, what invade-trace makes of them, and
-what it makes of files that are none."""
+"""Traces: no event of any core is missing, whichever process is killed; what invade-trace makes of
+traces, and of files that are none."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_what_came_of_a_command_for_a_trace_is_json(hammered, tmp_path):
 
 
 def test_a_file_that_rmd_cannot_be_sure_to_write_to_is_refused(hammered):
-    """It would wait for whoever reads from a pipe."""
+    """rmd would wait for the reader of a pipe."""
     fight = hammered()
     for file in ("/dev/null", "/dev/full"):
         done = fight.rmctl("trace", "start", file)
@@ -1056,7 +1056,7 @@ print(*(process.program for table in fmt.load(sys.argv[1]).tables for process in
 @pytest.mark.machine(os.getuid() == 0, "only root can be several users")
 def test_a_trace_ends_when_rmd_is_killed_and_the_next_one_takes_a_whole_one(
         mortal, hammered, trace_tool, ask_python, tmp_path):  # noqa: F811
-    """Of the same table.  Processes go on meanwhile: nobody reads the rings, which become full."""
+    """Of the same table.  Processes go on meanwhile; no rmd reads the rings, which become full."""
     fight = hammered(mortal("emulate-cores = 4\n"))
     assert fight.rmctl("trace", "start", fight.file).returncode == 0
     fight.hammer(2, 10 ** 9, 1)
