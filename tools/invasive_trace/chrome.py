@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chrome's trace events (JSON), for Perfetto and chrome://tracing: a track for each core with who
-computes on it, and for each process its waits, what it announces, and how many cores it owns."""
+"""Chrome's trace events (JSON), for Perfetto and chrome://tracing: a track for each core with its
+holder, and for each process its waits, what it announces, and how many cores it owns."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Chain:
     core: int
     time: np.ndarray
     fields: np.ndarray  # holder, owner << 9, reclaim << 18, handed << 19
-    ring: np.ndarray  # who made it so; -1: unknown
+    ring: np.ndarray  # of the process that made the change; -1: unknown
     restored: int = 0  # events that only their successors tell of
     gaps: list[str] = field(default_factory=list)  # what is missing or does not fit
 

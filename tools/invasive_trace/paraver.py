@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Paraver's .prv, .pcf and .row.  A task is a process, and its thread number c computes on core c;
-so the CPU view shows who has which core, and the thread view how many cores a process has."""
+so the CPU view shows the holder of each core, the thread view how many cores a process has."""
 
 from __future__ import annotations
 

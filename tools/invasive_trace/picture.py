@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cores over time, stacked by process, as figures 8 and 10 of Schreiber et al. show them: what is
-left white at the top is held by nobody."""
+"""Cores over time, stacked by process, as figures 8 and 10 of Schreiber et al. show them: the
+white rest at the top are cores without a holder."""
 
 from __future__ import annotations
 

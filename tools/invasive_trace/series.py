@@ -135,7 +135,7 @@ def none() -> Spans:
 
 
 class SlotSpans:
-    """Spans of all cores; who they are of depends on who was in the slot then."""
+    """Spans of all cores by slot; the process depends on which one was in the slot then."""
 
     def __init__(self, table: fmt.Table, chains: list[merge.Chain]):
         parts = []

@@ -95,7 +95,7 @@ def member_of(view: series.View, story: series.Story, events: merge.Events) -> M
 
 
 def jobs_of(members: list[Member]) -> list[list[Member]]:
-    """The ranks of an MPI job; who is none of MPI's is one of its own."""
+    """The ranks of each MPI job; a process without MPI is a job of its own."""
     jobs: list[list[Member]] = []
     for member in sorted(members, key=lambda m: (m.start, m.story.process.rank)):
         process = member.story.process
