@@ -4,14 +4,14 @@
 MPI+OpenMP programs start and end under one rmd all the time, while ranks of theirs are killed or
 stopped for a while, rmd is killed or ended and started again, clients flood it, and, where we are
 root, processes of a second user come, take cores, are stopped and die, and more users than rmd
-remembers ask it something.  Every half minute the programs are waited for; then each core must be
-in one table and in nobody's hands, and tokens as many as cores.  Programs that nobody has killed
-must print the checksum that the stock runtime prints.
+remembers ask it something.  Every half minute the bench waits for the programs; then each core
+must be in one table and have no holder, and tokens must be as many as cores.  Programs that were
+not killed must print the checksum that the stock runtime prints.
 
-Who comes first makes the domain what it is until the minute is over.  In turn: an observer, so that
-cores have owners; a program of more ranks than there are cores, so that tokens are anonymous; and
-an observer, and nobody of another user, so that threads move among all cores (chaos_holds.py looks
-where they compute).
+The first process that joins decides the mode of the domain until the minute is over.  In turn: an
+observer, so that cores have owners; a program of more ranks than there are cores, so that the mode
+is anonymous; and an observer without processes of another user, so that threads move among all
+cores (chaos_holds.py looks where they compute).
 
 Now and then rmd is left alone for some seconds and writes a trace, in which every change of a core
 must be one that the protocol allows.
@@ -48,8 +48,8 @@ MPI_FILES = ("mpich_", "ucx_")  # of MPICH
 JOB_S, QUIET_S, CYCLE_S, AGE_S = 90, 10, 60, 3
 TRACE_S = 2
 PAUSE_S = 0.1  # RestartSec of rmd/init/rmd.service.in
-# How many programs at a time, of how many ranks at most.  Whoever finds no core in time runs
-# unmanaged, which is no chaos any more: tokens are for all.
+# How many programs at a time, of how many ranks at most.  A program that finds no core in time runs
+# unmanaged, which tests nothing.  So few run where cores have owners; tokens are for all.
 KINDS = {"owners": (1, 2), "tokens": (3, 99), "one user": (1, 2)}
 MACHINES = {"real": [], "6": ["--emulate-cores=6"], "2": ["--emulate-cores=2"]}
 PROGRAMS = {  # ranks and arguments; one run takes a second or two
@@ -177,7 +177,7 @@ class Chaos:
         self.ready_s.append(time.monotonic() - start)
 
     def look_at_rmd(self) -> None:
-        """Nobody but we may end it."""
+        """Only this bench may end rmd."""
         if self.rmd.poll() is not None:
             self.wrong.append(f"rmd ended by itself: {self.rmd.returncode}")
             self.trace_until = None
@@ -321,14 +321,14 @@ class Chaos:
                 self.guests.append(guest)
 
     def ask(self) -> None:
-        """Of users who only ask rmd remembers a few, and nobody who has processes is forgotten."""
+        """rmd remembers a few of the users that only ask, and all users that have processes."""
         for uid in ASKERS if os.getuid() == 0 else ():
             self.counts["askers"] += 1
             subprocess.run([self.work / "rmctl", f"--socket={self.name}", "policy"], cwd="/",
                            user=uid, group=GROUP, extra_groups=[], stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, check=False, timeout=20)
         for words in (["status"], ["top", "--batch", "-n1"]) if os.getuid() == 0 else ():
-            done = self.rmctl(*words, f"--user={GUEST}")  # who may be about to leave
+            done = self.rmctl(*words, f"--user={GUEST}")  # the second user may be about to leave
             self.wrong += [f"rmctl {words}: {done}"] if done.returncode not in (0, 1) else []
 
     # --- a trace
@@ -368,7 +368,7 @@ class Chaos:
     # --- what must hold
 
     def tables(self) -> list[Member]:
-        """One who sees each of them."""
+        """A member of each table, which reads it."""
         return self.members[:1] + self.guests[:1]
 
     def in_two_tables(self) -> set[int]:
@@ -393,8 +393,8 @@ class Chaos:
             self.counts["looks at threads"] = self.holds.looks
 
     def lost(self) -> str:
-        """Of what there is when nobody computes, "" nothing: each core is in one table and in
-        nobody's hands, and where there are tokens they are as many as cores in that table."""
+        """What is lost when no process computes, "" for nothing: each core must be in one table and
+        have no holder, and tokens, if there are any, be as many as cores in that table."""
         told = [(who.table(), who.tokens()) for who in self.tables()]
         for core in range(len(told[0][0][0])):
             if any(holders[core] != NOBODY for (_, holders), _ in told) or \
@@ -451,8 +451,8 @@ class Chaos:
                              if not name.startswith(MPI_FILES))
 
     def clear_up_after_mpi(self, age_s: float = JOB_S) -> None:
-        """MPICH leaves its own files when ranks are killed in MPI_Init; ours have no names.  Of the
-        same names there may be files of others on this machine, who map what they make."""
+        """MPICH leaves its own files when ranks are killed in MPI_Init; ours have no names.  Other
+        jobs on this machine may have files of the same names, but map the files that they make."""
         maps = ""
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):

@@ -130,7 +130,7 @@ RMCTL_TIMEOUT_S = 20
 
 def wait_for_answer(ctx: Context, rmd: subprocess.Popen, socket: str,
                     patience_s: float = 20) -> None:
-    """Who comes before rmd can be reached would run unmanaged."""
+    """A process that starts before rmd can be reached would run unmanaged."""
     command = [str(ctx.build / "bin" / "rmctl"), f"--socket={socket}", "status"]
     end = time.monotonic() + patience_s
     while True:
@@ -300,8 +300,8 @@ class Context:
 
 
 def all_managed(variant: str, said: str) -> None:
-    """Who cannot reach rmd, or is refused, goes on without, and says so: that is another program
-    than the one that was to be measured.  Stock ones have no such words."""
+    """A process that cannot reach rmd, or is refused, goes on unmanaged and says so.  Then another
+    program was measured than was meant.  Stock runs have no such message."""
     for line in said.splitlines():
         if "running unmanaged" in line.lower():
             raise BenchError(f"{variant}: {line.strip()}")

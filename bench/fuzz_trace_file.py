@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trace files that nobody has written, for what reads them: tools/invasive_trace.
+"""Trace files that rmd has not written, for their reader: tools/invasive_trace.
 
 A trace is made up as rmd would write it, chunk by chunk; then, several times over, chunks are left
 out, doubled, or in another order, numbers in them are others, and bytes too.  The reader takes it

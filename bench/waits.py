@@ -131,7 +131,7 @@ def two_ranks(ctx: Context, calls: tuple[str, ...]) -> dict:
 
 
 def latency(ctx: Context) -> list[Figure]:
-    """Two ranks on two cores: what interposition adds when nobody has anything to gain."""
+    """Two ranks on two cores: what interposition adds when no rank has anything to gain."""
     calls = ("pingpong", "allreduce")
     figures = []
     for name, turns in two_ranks(ctx, calls).items():
