@@ -154,7 +154,7 @@ def graph_words(graphs):
 
 
 def distributions(ncores, ranges):
-    """All that give out every core, within the ranges."""
+    """All distributions within the ranges that give out every core."""
     if len(ranges) == 1:
         low, high = ranges[0]
         return [(ncores,)] if low <= ncores <= high else []
