@@ -46,8 +46,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class DebianModules:
-    """Finds hypothesis where Debian has it, for a python that is not Debian's; nothing else that
-    is there, which may not be for this version."""
+    """Finds hypothesis among Debian's modules, for a python that is not Debian's.  No other module
+    there, as it may not be for this version."""
 
     where = ["/usr/lib/python3/dist-packages"]
     names = ("hypothesis", "attr", "attrs", "sortedcontainers")
@@ -133,8 +133,8 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """In CI every tool is there, so a test that skips for want of one is a failure.  The machine is
-    what it is."""
+    """In CI every tool is there, so a test that skips for want of one is a failure.  Not
+    so for skips by the mark `machine`."""
     outcome = yield
     report = outcome.get_result()
     if MACHINE in item.stash and report.skipped:
@@ -227,7 +227,7 @@ class Beside:
         self.run_more()
 
     def run_more(self):
-        """One more of them at once: as soon as nothing else runs."""
+        """Starts one more thread that runs commands, one after the other."""
         self.threads.append(threading.Thread(target=self.run_those_left, daemon=True))
         self.threads[-1].start()
 
@@ -457,8 +457,8 @@ def short_path():
 
 @pytest.fixture
 def several_users(request):
-    """For fixtures whose tests have processes of several users: a test that has none of them can be
-    run by anybody."""
+    """For fixtures whose tests have processes of several users.  Any user can run a test without
+    such fixtures."""
     if os.getuid() != 0:
         request.node.stash[MACHINE] = "only root can be several users"
         pytest.skip(f"this machine: {request.node.stash[MACHINE]}")
@@ -466,7 +466,7 @@ def several_users(request):
 
 @pytest.fixture
 def table_module(top, monkeypatch):
-    """mpi-shim/table.py."""
+    """The module mpi-shim/table.py."""
     monkeypatch.syspath_prepend(str(top / "mpi-shim"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return importlib.import_module("table")
@@ -485,7 +485,7 @@ def invade(build) -> Path:
 
 @pytest.fixture
 def managed(invade, mpi, run_program):
-    """managed(RANKS, COMMAND...): an MPI job under invade with two cores, and what came of it."""
+    """managed(RANKS, COMMAND...): an MPI job under invade with two cores; the completed process."""
 
     def run(ranks, *command, cores=TWO_CORES, **more):
         return run_program([invade, cores, "--report", "--", mpi.mpiexec, "-n", ranks, *command],

@@ -18,7 +18,7 @@ ASSERTION = re.compile(r"\b(inv_|gomp_|rmd_|shim_)?assert\s*\(")
 
 
 def tracked(top: Path) -> list[Path] | None:
-    """Files of the checkout, which may be another user's; None: it is none."""
+    """Files of the checkout, which may be another user's; None: `top` is no checkout."""
     listed = subprocess.run(["git", "-c", f"safe.directory={top}", "-C", str(top), "ls-files"],
                             capture_output=True, text=True, check=False, timeout=60)
     if listed.returncode != 0:
@@ -27,7 +27,7 @@ def tracked(top: Path) -> list[Path] | None:
 
 
 def modules(top: Path, files: list[Path]) -> dict[Path, set[Path]]:
-    """A header and the file of the same name are one module; which other ones it includes."""
+    """{module: modules that it includes}; a header and the file of the same name are one module."""
     sources = [f for f in files if f.suffix in (".c", ".h") and str(f.parent) in CODE
                and not f.name.startswith("test_")]
     by_name: dict[str, list[Path]] = defaultdict(list)
@@ -73,7 +73,7 @@ def circles(graph: dict[Path, set[Path]]) -> list[list[Path]]:
 
 
 def pronouns(top: Path, files: list[Path]) -> int:
-    """In comments of C and C++, and in documents."""
+    """The number of pronouns in comments of C and C++, and in documents."""
     count = 0
     for file in files:
         if file.suffix in (".c", ".h", ".cc", ".cpp"):
@@ -87,7 +87,7 @@ def pronouns(top: Path, files: list[Path]) -> int:
 
 
 def figures(top: Path, files: list[Path], found: list[list[Path]]) -> dict[str, int]:
-    """found: the circles."""
+    """All figures by name; `found` are the circles."""
     code = [f for f in files if f.suffix in (".c", ".h") and str(f.parent).startswith(CODE)]
     folders = Counter(f.parent for f in files if str(f.parent) in CODE)
     return {

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 
 @pytest.fixture
 def late(invade, mpi, run_program, tmp_path):
-    """late(CHILDREN): the program with two ranks that start so many."""
+    """late(CHILDREN): the program with two ranks that start so many children."""
     source, program = tmp_path / "late.c", tmp_path / "late"
     source.write_text(LATE)
     run_program([mpi.mpicc, "-o", program, source])
