@@ -75,7 +75,7 @@ __attribute__((constructor)) static void start(void)
 
 
 class Launch:
-    """A launch with another home; what it has here."""
+    """A launch with another home node, and its processes and sockets on this node."""
 
     def __init__(self, build):
         self.name = f"invasive-{os.getuid()}-node-test{os.getpid()}-{next(counter)}"
@@ -139,7 +139,7 @@ def compiled(run_program, make_variable, tmp_path):
 
 @pytest.fixture
 def asks(compiled):
-    """Looks for a manager, as programs with OpenMP do at their start, and becomes a command."""
+    """A program that looks for a manager, as OpenMP programs do at their start, and calls exec."""
     return compiled(ASKS, "asks")
 
 
@@ -183,7 +183,7 @@ def test_the_manager_has_nothing_of_its_starter(asks, launch, start, tmp_path):
 
 
 def test_the_starter_has_no_child_and_gets_no_signal(compiled, launch, start):
-    """It starts one when it is loaded, and another one at its first region."""
+    """The starter starts a manager when it is loaded, and another one at its first region."""
     process = start(compiled(NO_CHILD), stdout=subprocess.PIPE, text=True, stdin=subprocess.PIPE)
     assert until(launch.managers)
     assert until(lambda: not launch.managers())
