@@ -73,7 +73,7 @@ def held_by_nobody(table: fmt.Table, chain: merge.Chain) -> list[str]:
 
 
 def check_table(table: fmt.Table) -> tuple[list[str], str]:
-    """Findings, and a line of what has been looked at."""
+    """Findings, and a line on what has been checked."""
     events = merge.events_of(table)
     findings = [f"{n} events of {name_of(ring + 1)} were lost"
                 for ring, n in sorted(table.lost.items()) if n]
@@ -91,7 +91,7 @@ def check_table(table: fmt.Table) -> tuple[list[str], str]:
 
 
 def check(trace: fmt.Trace) -> tuple[list[str], list[str]]:
-    """Findings, of which there should be none, and what has been looked at."""
+    """Findings, of which there should be none, and lines on what has been checked."""
     findings, lines = [], []
     if trace.cut:
         findings.append("the file ends in the middle of a chunk")

@@ -17,7 +17,7 @@ CORES = 1  # as a "process" of the file; the real ones come after it
 
 
 def owned_counter(story: series.Story) -> Iterator[tuple[int, int]]:
-    """When the number of cores that it owns changes."""
+    """The times at which the number of owned cores changes, and the new numbers."""
     spans = story.owned
     times = np.concatenate([spans.start, spans.end])
     by = np.repeat([1, -1], len(spans.start))

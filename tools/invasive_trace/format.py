@@ -72,7 +72,7 @@ class Process:
 
 @dataclass
 class Table:
-    """What happened in one core table."""
+    """The events of one core table."""
 
     start_ns: int
     emulated: bool
@@ -101,7 +101,7 @@ class Trace:
 
 
 def text_of(raw: bytes, where: str) -> str:
-    """A name from C: ended by a NUL.  What is not printable becomes '?'."""
+    """A name from C, ended by a NUL.  A character that is not printable becomes '?'."""
     name, nul, _ = raw.partition(b"\0")
     if not nul:
         raise TraceError(f"{where}: a name without an end")
@@ -164,7 +164,7 @@ class Reader:
         return self.trace
 
     def chunk(self) -> bool:
-        """Read the next one; False: it is not whole."""
+        """Read the next chunk; False: it is not whole."""
         self.where = f"at byte {self.at}"
         if len(self.data) - self.at < CHUNK.size:
             return False
@@ -280,7 +280,7 @@ class Reader:
 
 
 def parse(data: bytes) -> Trace:
-    """The trace in these bytes; TraceError when they are none."""
+    """The trace in these bytes; TraceError when they are no trace."""
     return Reader(data).read()
 
 

@@ -26,7 +26,7 @@ def numbers_of(view: series.View) -> dict[fmt.Site | None, int]:
 
 
 def lines_of(view: series.View) -> Iterator[tuple[int, str]]:
-    """Each with the time by which they are in order."""
+    """Lines with their times, by which they are sorted."""
     base, numbers = view.start_ns, numbers_of(view)
     for task, story in enumerate(view.stories, 1):
         held, owned = story.held, story.owned
@@ -101,7 +101,7 @@ def row(view: series.View) -> str:
 
 
 def texts(trace: fmt.Trace) -> dict[str, str]:
-    """What is in the file of each suffix."""
+    """{suffix: content of the file}"""
     view = series.whole(trace)
     lines = sorted(lines_of(view), key=lambda line: line[0])
     return {".prv": "\n".join([head(trace, view), *(line for _, line in lines)]) + "\n",

@@ -57,7 +57,7 @@ def asked(module: str, sites: list[fmt.Site]) -> list[str]:
 
 
 def names_of(sites: list[fmt.Site]) -> dict[tuple[str, int], str]:
-    """{(module, offset): "solver.c:12 (step)"} of all of them."""
+    """{(module, offset): "solver.c:12 (step)"} of all sites."""
     found = {(site.module, site.offset): said(site) for site in sites}
     for module in {site.module for site in sites}:
         here = [site for site in sites if site.module == module]
