@@ -67,13 +67,13 @@ CROWD = "crowd 8"  # more than there are cores
 
 
 def lower_sched_latency() -> None:
-    """As systemd starts rmd: Nice of rmd/init/rmd.service.in."""
+    """Low latency as under systemd: Nice of rmd/init/rmd.service.in."""
     with contextlib.suppress(PermissionError):
         os.nice(-15)
 
 
 class Member:
-    """testsuite/rmd_member, which does as it is told."""
+    """A process of testsuite/rmd_member, which follows commands."""
 
     def __init__(self, program: Path, uid: int):
         self.process = subprocess.Popen([program], text=True, bufsize=1, cwd="/",
@@ -94,7 +94,7 @@ class Member:
         return words[0::3], words[1::3]
 
     def tokens(self) -> int | None:
-        """Free ones; None: cores have owners."""
+        """The number of free tokens; None: cores have owners."""
         mode, free = map(int, self.ask("table").split()[:2])
         return free if mode == ANONYMOUS else None
 
@@ -114,7 +114,7 @@ class Job:
     stopped: dict[int, float] = field(default_factory=dict)  # pid: until when
 
     def ranks(self) -> list[int]:
-        """Its descendants that run the program."""
+        """The descendants of the launcher that run the program."""
         parent, runs = {}, []
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -280,8 +280,8 @@ class Chaos:
                 one.send(self.chance.randbytes(self.chance.choice([1, 92, 104, 104, 116, 5000])))
 
     def guest(self) -> None:
-        """A process of another user that comes, takes cores, and dies with them.  For most of the
-        time there is none, else of two cores one is left, and a second rank would be unmanaged."""
+        """A process of another user that comes, takes cores, and dies with them.  Most of the time
+        there is none: else one of two cores is left, and a second rank would be unmanaged."""
         if os.getuid() != 0:
             return
         if len(self.guests) + len(self.asleep) < 2 and self.chance.random() < 0.15:
@@ -309,7 +309,7 @@ class Chaos:
             self.asleep[guest] = time.monotonic() + self.chance.choice([0.01, 0.5, 2, 5])
 
     def wake_guests(self, now: float = float("inf")) -> None:
-        """Some have died meanwhile."""
+        """Lets stopped processes of the second user go on, or ends them."""
         for guest, until in list(self.asleep.items()):
             if now < until:
                 continue
@@ -334,7 +334,7 @@ class Chaos:
     # --- a trace
 
     def begin_trace(self) -> None:
-        """In the middle of a flood it may be refused.  Seldom, for rmd is not killed meanwhile."""
+        """rmd may refuse a trace during a flood.  Seldom, as rmd is not killed meanwhile."""
         path = self.work / "trace"
         if not self.trace_until and self.members[0].tokens() is None and self.chance.random() < 0.3:
             path.unlink(missing_ok=True)
@@ -343,7 +343,7 @@ class Chaos:
                 self.trace_until, self.traced = time.monotonic() + TRACE_S, guests
 
     def stop_trace(self) -> None:
-        """It may be refused as well."""
+        """rmd may refuse this as well."""
         end = time.monotonic() + QUIET_S
         while (done := self.rmctl("trace", *self.traced, "stop")).returncode:
             if time.monotonic() > end:
@@ -352,7 +352,7 @@ class Chaos:
             time.sleep(0.1)
 
     def look_at_trace(self, now: float = float("inf")) -> None:
-        """What lacks events, for the machine was too busy for its reader, proves nothing."""
+        """A trace that lacks events, since its reader had too little time, proves nothing."""
         if not self.trace_until or now < self.trace_until:
             return
         self.trace_until = None
@@ -386,7 +386,7 @@ class Chaos:
             self.wrong += [said] if said not in self.wrong else []  # once, not as long as it is so
 
     def look_at_threads(self) -> None:
-        """Where users come and go, a process may have no core left, and go on beside others."""
+        """Where users come and go, a process may have no core left, and go on beside other ones."""
         if self.members[0].tokens() is None and not (self.guests or self.asleep or self.options):
             self.wrong += self.holds.look(self.members[0].ask("holds"),
                                           [pid for job in self.jobs for pid in job.ranks()])
@@ -467,7 +467,7 @@ class Chaos:
     # --- all of it
 
     def begin_domain(self, kind: str) -> None:
-        """The observer comes, and stays: the domain remains what the first to come have made it."""
+        """The observer joins, and stays: the domain keeps the mode of the first processes."""
         end = time.monotonic() + JOB_S
         while not self.members:
             if time.monotonic() > end:

@@ -64,7 +64,7 @@ class Ending:
 
     @contextlib.contextmanager
     def hold(self):
-        """A signal that comes meanwhile is heard afterwards."""
+        """Holds signals that come meanwhile, and handles them afterwards."""
         self.held = True
         try:
             yield
@@ -78,7 +78,7 @@ ENDING = Ending()
 
 
 class Programs:
-    """In a `with`: what is started in it has ended after it, however it is left."""
+    """In a `with`: programs that are started in it have ended after it, however it is left."""
 
     END_S = 5  # until those are killed that were told to end
 
@@ -265,7 +265,7 @@ class Context:
         return run
 
     def checksum(self, variant: str, program: subprocess.Popen) -> str:
-        """What one that was started by Programs.piped prints, when it has ended well."""
+        """The output of a program that Programs.piped has started, when it has ended well."""
         try:
             out, err = program.communicate(timeout=self.timeout_s)
         except subprocess.TimeoutExpired as error:
@@ -354,7 +354,7 @@ def median_value(turns, index: int, key: str = "seconds") -> float:
 
 
 def revision() -> str:
-    """What is checked out; with a + if files that are known to git are not as they are there."""
+    """The revision that is checked out; with a + if tracked files are changed."""
     def said(*words: str) -> str:
         try:
             return subprocess.run(["git", "-C", str(TOP), *words], check=False,
@@ -370,7 +370,7 @@ REVISION = revision()  # when the run begins: what is checked out may be another
 
 
 def machine() -> dict:
-    """What a reader needs to know about where the numbers are from."""
+    """What a reader needs to know about the machine of the numbers."""
     model = platform.processor()
     try:
         text = Path("/proc/cpuinfo").read_text()
@@ -421,13 +421,13 @@ RESULTS = TOP / "bench" / "results.jsonl"
 
 
 def records_of(path: Path) -> dict[str, dict]:
-    """By benchmark; none where there is no file."""
+    """Records by benchmark; none if there is no file."""
     lines = path.read_text().splitlines() if path.exists() else []
     return {record["benchmark"]: record for record in map(json.loads, lines)}
 
 
 def keep_line(path: Path, record: dict) -> None:
-    """In the order of the benchmarks' names, one line each."""
+    """Keeps one line for each benchmark, in the order of their names."""
     records = records_of(path)
     records[record["benchmark"]] = record
     path.write_text("".join(json.dumps(records[name]) + "\n" for name in sorted(records)))

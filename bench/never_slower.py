@@ -129,8 +129,8 @@ def row(ctx: Context, program: Program, shape: Shape, best: Shape, options: tupl
 
 def rows_of(ctx: Context, programs: list[Program],
             learn: str = "") -> tuple[list[Row], list[str]]:
-    """The rows, and what could not be had.  learn: a file; shapes with a number of threads are left
-    out then."""
+    """The rows, and the programs that are missing.  learn: a file; shapes with a number of threads
+    are left out then."""
     options = (f"--learn={learn}",) if learn else ()
     rows, missing = [], []
     for program in programs:

@@ -53,7 +53,7 @@ def enclosed_ratio(turns, call: str) -> float:
 
 
 def enough_alike(pairs: int, calls, which: str):
-    """A condition for Context.turns_until: as many turns as asked for can be compared."""
+    """A condition for Context.turns_until: as many turns can be compared as were asked for."""
     return lambda turns: all(len(like_turns(turns, call, which, 1, 0)) >= pairs for call in calls)
 
 

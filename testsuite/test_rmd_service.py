@@ -263,7 +263,7 @@ def test_a_user_that_asks_back_before_the_core_is_given_up_keeps_it(service):
 
 
 def test_a_core_that_comes_and_stays_nobodys_is_offered_to_who_waits_for_one(service):
-    """What the limit of a launch leaves over is for anyone to borrow."""
+    """Any process may borrow the cores that the limit of a launch leaves over."""
     s = service("emulate-cores = 4\nmax-job-cores = 1\nreclaim-bound-us = 60000000\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     away = [core for core in range(4) if alice.ask(f"borrow {core}") == "0"]

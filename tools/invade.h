@@ -49,7 +49,7 @@ struct invade_manager {
 struct invade_load {
     uint64_t now_ns;
     bool known;
-    double busy, all;          /* of our cores: anybody's, and with idling */
+    double busy, all;          /* of our cores: of all programs, and with idling */
     double children, managing; /* of the command when it has ended; of rmd and of us */
 };
 
