@@ -4,14 +4,14 @@
 MPI+OpenMP programs start and end under one rmd all the time, while ranks of theirs are killed or
 stopped for a while, rmd is killed or ended and started again, clients flood it, and, where we are
 root, processes of a second user come, take cores, are stopped and die, and more users than rmd
-remembers ask it something.  Every half minute the programs are waited for; then each core must be
-in one table and in nobody's hands, and tokens as many as cores.  Programs that nobody has killed
-must print the checksum that the stock runtime prints.
+remembers ask it something.  Every half minute the bench waits for the programs; then each core
+must be in one table and have no holder, and tokens must be as many as cores.  Programs that were
+not killed must print the checksum that the stock runtime prints.
 
-Who comes first makes the domain what it is until the minute is over.  In turn: an observer, so that
-cores have owners; a program of more ranks than there are cores, so that tokens are anonymous; and
-an observer, and nobody of another user, so that threads move among all cores (chaos_holds.py looks
-where they compute).
+The first process that joins decides the mode of the domain until the minute is over.  In turn: an
+observer, so that cores have owners; a program of more ranks than there are cores, so that the mode
+is anonymous; and an observer without processes of another user, so that threads move among all
+cores (chaos_holds.py looks where they compute).
 
 Now and then rmd is left alone for some seconds and writes a trace, in which every change of a core
 must be one that the protocol allows.
@@ -48,8 +48,8 @@ MPI_FILES = ("mpich_", "ucx_")  # of MPICH
 JOB_S, QUIET_S, CYCLE_S, AGE_S = 90, 10, 60, 3
 TRACE_S = 2
 PAUSE_S = 0.1  # RestartSec of rmd/init/rmd.service.in
-# How many programs at a time, of how many ranks at most.  Whoever finds no core in time runs
-# unmanaged, which is no chaos any more: tokens are for all.
+# How many programs at a time, of how many ranks at most.  A program that finds no core in time runs
+# unmanaged, which tests nothing.  So few run where cores have owners; tokens are for all.
 KINDS = {"owners": (1, 2), "tokens": (3, 99), "one user": (1, 2)}
 MACHINES = {"real": [], "6": ["--emulate-cores=6"], "2": ["--emulate-cores=2"]}
 PROGRAMS = {  # ranks and arguments; one run takes a second or two
@@ -67,13 +67,13 @@ CROWD = "crowd 8"  # more than there are cores
 
 
 def lower_sched_latency() -> None:
-    """As systemd starts rmd: Nice of rmd/init/rmd.service.in."""
+    """Low latency as under systemd: Nice of rmd/init/rmd.service.in."""
     with contextlib.suppress(PermissionError):
         os.nice(-15)
 
 
 class Member:
-    """testsuite/rmd_member, which does as it is told."""
+    """A process of testsuite/rmd_member, which follows commands."""
 
     def __init__(self, program: Path, uid: int):
         self.process = subprocess.Popen([program], text=True, bufsize=1, cwd="/",
@@ -94,7 +94,7 @@ class Member:
         return words[0::3], words[1::3]
 
     def tokens(self) -> int | None:
-        """Free ones; None: cores have owners."""
+        """The number of free tokens; None: cores have owners."""
         mode, free = map(int, self.ask("table").split()[:2])
         return free if mode == ANONYMOUS else None
 
@@ -114,7 +114,7 @@ class Job:
     stopped: dict[int, float] = field(default_factory=dict)  # pid: until when
 
     def ranks(self) -> list[int]:
-        """Its descendants that run the program."""
+        """The descendants of the launcher that run the program."""
         parent, runs = {}, []
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -177,7 +177,7 @@ class Chaos:
         self.ready_s.append(time.monotonic() - start)
 
     def look_at_rmd(self) -> None:
-        """Nobody but we may end it."""
+        """Only this bench may end rmd."""
         if self.rmd.poll() is not None:
             self.wrong.append(f"rmd ended by itself: {self.rmd.returncode}")
             self.trace_until = None
@@ -280,8 +280,8 @@ class Chaos:
                 one.send(self.chance.randbytes(self.chance.choice([1, 92, 104, 104, 116, 5000])))
 
     def guest(self) -> None:
-        """A process of another user that comes, takes cores, and dies with them.  For most of the
-        time there is none, else of two cores one is left, and a second rank would be unmanaged."""
+        """A process of another user that comes, takes cores, and dies with them.  Most of the time
+        there is none: else one of two cores is left, and a second rank would be unmanaged."""
         if os.getuid() != 0:
             return
         if len(self.guests) + len(self.asleep) < 2 and self.chance.random() < 0.15:
@@ -309,7 +309,7 @@ class Chaos:
             self.asleep[guest] = time.monotonic() + self.chance.choice([0.01, 0.5, 2, 5])
 
     def wake_guests(self, now: float = float("inf")) -> None:
-        """Some have died meanwhile."""
+        """Lets stopped processes of the second user go on, or ends them."""
         for guest, until in list(self.asleep.items()):
             if now < until:
                 continue
@@ -321,20 +321,20 @@ class Chaos:
                 self.guests.append(guest)
 
     def ask(self) -> None:
-        """Of users who only ask rmd remembers a few, and nobody who has processes is forgotten."""
+        """rmd remembers a few of the users that only ask, and all users that have processes."""
         for uid in ASKERS if os.getuid() == 0 else ():
             self.counts["askers"] += 1
             subprocess.run([self.work / "rmctl", f"--socket={self.name}", "policy"], cwd="/",
                            user=uid, group=GROUP, extra_groups=[], stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, check=False, timeout=20)
         for words in (["status"], ["top", "--batch", "-n1"]) if os.getuid() == 0 else ():
-            done = self.rmctl(*words, f"--user={GUEST}")  # who may be about to leave
+            done = self.rmctl(*words, f"--user={GUEST}")  # the second user may be about to leave
             self.wrong += [f"rmctl {words}: {done}"] if done.returncode not in (0, 1) else []
 
     # --- a trace
 
     def begin_trace(self) -> None:
-        """In the middle of a flood it may be refused.  Seldom, for rmd is not killed meanwhile."""
+        """rmd may refuse a trace during a flood.  Seldom, as rmd is not killed meanwhile."""
         path = self.work / "trace"
         if not self.trace_until and self.members[0].tokens() is None and self.chance.random() < 0.3:
             path.unlink(missing_ok=True)
@@ -343,7 +343,7 @@ class Chaos:
                 self.trace_until, self.traced = time.monotonic() + TRACE_S, guests
 
     def stop_trace(self) -> None:
-        """It may be refused as well."""
+        """rmd may refuse this as well."""
         end = time.monotonic() + QUIET_S
         while (done := self.rmctl("trace", *self.traced, "stop")).returncode:
             if time.monotonic() > end:
@@ -352,7 +352,7 @@ class Chaos:
             time.sleep(0.1)
 
     def look_at_trace(self, now: float = float("inf")) -> None:
-        """What lacks events, for the machine was too busy for its reader, proves nothing."""
+        """A trace that lacks events, since its reader had too little time, proves nothing."""
         if not self.trace_until or now < self.trace_until:
             return
         self.trace_until = None
@@ -368,7 +368,7 @@ class Chaos:
     # --- what must hold
 
     def tables(self) -> list[Member]:
-        """One who sees each of them."""
+        """A member of each table, which reads it."""
         return self.members[:1] + self.guests[:1]
 
     def in_two_tables(self) -> set[int]:
@@ -386,15 +386,15 @@ class Chaos:
             self.wrong += [said] if said not in self.wrong else []  # once, not as long as it is so
 
     def look_at_threads(self) -> None:
-        """Where users come and go, a process may have no core left, and go on beside others."""
+        """Where users come and go, a process may have no core left, and go on beside other ones."""
         if self.members[0].tokens() is None and not (self.guests or self.asleep or self.options):
             self.wrong += self.holds.look(self.members[0].ask("holds"),
                                           [pid for job in self.jobs for pid in job.ranks()])
             self.counts["looks at threads"] = self.holds.looks
 
     def lost(self) -> str:
-        """Of what there is when nobody computes, "" nothing: each core is in one table and in
-        nobody's hands, and where there are tokens they are as many as cores in that table."""
+        """What is lost when no process computes, "" for nothing: each core must be in one table and
+        have no holder, and tokens, if there are any, be as many as cores in that table."""
         told = [(who.table(), who.tokens()) for who in self.tables()]
         for core in range(len(told[0][0][0])):
             if any(holders[core] != NOBODY for (_, holders), _ in told) or \
@@ -451,8 +451,8 @@ class Chaos:
                              if not name.startswith(MPI_FILES))
 
     def clear_up_after_mpi(self, age_s: float = JOB_S) -> None:
-        """MPICH leaves its own files when ranks are killed in MPI_Init; ours have no names.  Of the
-        same names there may be files of others on this machine, who map what they make."""
+        """MPICH leaves its own files when ranks are killed in MPI_Init; ours have no names.  Other
+        jobs on this machine may have files of the same names, but map the files that they make."""
         maps = ""
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -467,7 +467,7 @@ class Chaos:
     # --- all of it
 
     def begin_domain(self, kind: str) -> None:
-        """The observer comes, and stays: the domain remains what the first to come have made it."""
+        """The observer joins, and stays: the domain keeps the mode of the first processes."""
         end = time.monotonic() + JOB_S
         while not self.members:
             if time.monotonic() > end:

@@ -28,7 +28,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Hold:
-    """Of a core: the thread that computes there."""
+    """The hold of a core: the thread that computes there."""
 
     cpu: int
     pid: int     # 0: none
@@ -38,7 +38,7 @@ class Hold:
 
 @dataclass
 class Look:
-    """At a thread that is pinned to a core and computes."""
+    """A look at a thread that is pinned to a core and computes."""
 
     hold: Hold
     ticks: int       # of processor time that it has had
@@ -52,7 +52,7 @@ def holds_of(text: str) -> list[Hold]:
 
 
 def pinned_to(thread: int) -> int:
-    """The only CPU that it may use, -1: there are others."""
+    """The only CPU that the thread may use; -1: it may use several."""
     cpus = os.sched_getaffinity(thread)
     return cpus.pop() if len(cpus) == 1 else -1
 

@@ -17,7 +17,7 @@ BENCHMARK = "never-slower"
 
 
 def ratios() -> dict[str, float]:
-    """Of each program and its number of ranks."""
+    """The ratios of each program and number of ranks."""
     record = records_of(RESULTS).get(BENCHMARK)
     if not record:
         sys.exit(f"chart.py: no line of {BENCHMARK} in {RESULTS}: "

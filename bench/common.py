@@ -64,7 +64,7 @@ class Ending:
 
     @contextlib.contextmanager
     def hold(self):
-        """A signal that comes meanwhile is heard afterwards."""
+        """Holds signals that come meanwhile, and handles them afterwards."""
         self.held = True
         try:
             yield
@@ -78,7 +78,7 @@ ENDING = Ending()
 
 
 class Programs:
-    """In a `with`: what is started in it has ended after it, however it is left."""
+    """In a `with`: programs that are started in it have ended after it, however it is left."""
 
     END_S = 5  # until those are killed that were told to end
 
@@ -130,7 +130,7 @@ RMCTL_TIMEOUT_S = 20
 
 def wait_for_answer(ctx: Context, rmd: subprocess.Popen, socket: str,
                     patience_s: float = 20) -> None:
-    """Who comes before rmd can be reached would run unmanaged."""
+    """A process that starts before rmd can be reached would run unmanaged."""
     command = [str(ctx.build / "bin" / "rmctl"), f"--socket={socket}", "status"]
     end = time.monotonic() + patience_s
     while True:
@@ -265,7 +265,7 @@ class Context:
         return run
 
     def checksum(self, variant: str, program: subprocess.Popen) -> str:
-        """What one that was started by Programs.piped prints, when it has ended well."""
+        """The output of a program that Programs.piped has started, when it has ended well."""
         try:
             out, err = program.communicate(timeout=self.timeout_s)
         except subprocess.TimeoutExpired as error:
@@ -300,8 +300,8 @@ class Context:
 
 
 def all_managed(variant: str, said: str) -> None:
-    """Who cannot reach rmd, or is refused, goes on without, and says so: that is another program
-    than the one that was to be measured.  Stock ones have no such words."""
+    """A process that cannot reach rmd, or is refused, goes on unmanaged and says so.  Then another
+    program was measured than was meant.  Stock runs have no such message."""
     for line in said.splitlines():
         if "running unmanaged" in line.lower():
             raise BenchError(f"{variant}: {line.strip()}")
@@ -354,7 +354,7 @@ def median_value(turns, index: int, key: str = "seconds") -> float:
 
 
 def revision() -> str:
-    """What is checked out; with a + if files that are known to git are not as they are there."""
+    """The revision that is checked out; with a + if tracked files are changed."""
     def said(*words: str) -> str:
         try:
             return subprocess.run(["git", "-C", str(TOP), *words], check=False,
@@ -370,7 +370,7 @@ REVISION = revision()  # when the run begins: what is checked out may be another
 
 
 def machine() -> dict:
-    """What a reader needs to know about where the numbers are from."""
+    """What a reader needs to know about the machine of the numbers."""
     model = platform.processor()
     try:
         text = Path("/proc/cpuinfo").read_text()
@@ -421,13 +421,13 @@ RESULTS = TOP / "bench" / "results.jsonl"
 
 
 def records_of(path: Path) -> dict[str, dict]:
-    """By benchmark; none where there is no file."""
+    """Records by benchmark; none if there is no file."""
     lines = path.read_text().splitlines() if path.exists() else []
     return {record["benchmark"]: record for record in map(json.loads, lines)}
 
 
 def keep_line(path: Path, record: dict) -> None:
-    """In the order of the benchmarks' names, one line each."""
+    """Keeps one line for each benchmark, in the order of their names."""
     records = records_of(path)
     records[record["benchmark"]] = record
     path.write_text("".join(json.dumps(records[name]) + "\n" for name in sorted(records)))

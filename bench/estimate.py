@@ -37,7 +37,7 @@ def reported(ctx: Context, command: list[str], threads: int | None = None, **env
 
 
 def figure(name: str, turns: list[tuple[Run, Run]]) -> Figure:
-    """Of turns of (stock, reported)."""
+    """The figure of turns of (stock, reported)."""
     ratios = [(ours.values["seconds"] + ours.values["gain"]) / stock.values["seconds"]
               for stock, ours in turns]
     ratio = statistics.median(ratios)

@@ -113,7 +113,7 @@ def programs(names: list[str], work: Path) -> dict[str, Path]:
 
 def search(name: str, program: Path, inputs: int, seed: int, corpus: Path,
            timeout_s: float) -> dict[str, float]:
-    """So many inputs; those that reach something new are kept in `corpus`."""
+    """Tries so many inputs; those that reach new code are kept in `corpus`."""
     command = [str(program), f"-runs={inputs}", f"-seed={seed}", f"-max_len={LENGTH[name]}",
                "-entropic=0", "-print_final_stats=1", "-rss_limit_mb=4096", "-timeout=900",
                "-reload=0",  # what others find is the next piece's; each look takes a moment
@@ -162,10 +162,10 @@ def search_trace_files(build: Path, inputs: int, seed: int,
 
 
 class Found:
-    """What has been found of a parser, in a file that the next run goes on with."""
+    """What has been found in a parser, in a file that the next run goes on with."""
 
     def __init__(self, work: Path, name: str, program: str, resume: bool):
-        """What is of another program is not counted."""
+        """Drops counts and corpus of another version of the program."""
         self.path, self.corpus = work / f"found-{name}.json", work / f"corpus-{name}"
         self.lock = threading.Lock()
         self.total = json.loads(self.path.read_text()) if resume and self.path.exists() else {}
@@ -187,7 +187,7 @@ class Found:
 
 
 def digest(name: str, built: dict[str, Path]) -> str:
-    """Of the program that is fuzzed; of the reader of trace files, its sources."""
+    """The digest of the fuzzed program; for the reader of trace files, of its sources."""
     files = [built[name]] if name in built else \
         sorted([*(TOP / "tools" / "invasive_trace").glob("*.py"), TOP / "bench/fuzz_trace_file.py"])
     return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trace files that nobody has written, for what reads them: tools/invasive_trace.
+"""Trace files that rmd has not written, for their reader: tools/invasive_trace.
 
 A trace is made up as rmd would write it, chunk by chunk; then, several times over, chunks are left
 out, doubled, or in another order, numbers in them are others, and bytes too.  The reader takes it
@@ -53,7 +53,7 @@ class Writer:
         return n & (1 << bits) - 1
 
     def event(self, at: int, cores: int, words: list[int]) -> bytes:
-        """Most are changes of a core's word that follow one another."""
+        """A random event; most are changes of a core's word that follow one another."""
         fmt, chance = self.fmt, self.chance
         kind = fmt.CORE if chance.random() < 0.6 else chance.randint(fmt.TOKEN, fmt.WAIT)
         core, state, body = 0, fmt.DONE, self.number(64)
@@ -139,7 +139,7 @@ class Writer:
 
 
 class Deep:
-    """All that is made of a trace, but for pictures."""
+    """All outputs from a trace, except pictures."""
 
     def __init__(self):
         self.fmt, self.check, self.dump, self.chrome, self.paraver = readers()[:5]
@@ -161,7 +161,7 @@ class Deep:
 
 
 def lines_of(code: CodeType) -> set[tuple[str, int]]:
-    """Of the functions in it; a function's first line is none of them."""
+    """The lines of the functions in the code, without the first line of each function."""
     lines = set()
     if code.co_flags & inspect.CO_OPTIMIZED:
         lines = {(code.co_filename, line) for _, line in dis.findlinestarts(code)
@@ -193,7 +193,7 @@ class Lines:
 
 
 def search(inputs: int, seed: int) -> dict[str, float]:
-    """So many traces; a failure is printed, with the trace that it can be had with again."""
+    """Reads so many traces; prints a failure, with the trace that reproduces it."""
     writer, lines = Writer(seed), Lines()
     parse, refused = writer.fmt.parse, writer.fmt.TraceError
     taken = failed = done = 0

@@ -17,7 +17,7 @@ from mpi_programs import Library, compiled, libraries
 
 RANKS = (2, 4)
 OTHERS = ("waiting", "working")
-LATER_MS = 20  # what nobody would notice, and a busy machine hides
+LATER_MS = 20  # too little to notice, and hidden by the noise of a busy machine
 
 
 def die(ctx: Context, variant: str, command: list[str], env: dict[str, str], file: Path) -> Run:

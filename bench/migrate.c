@@ -84,7 +84,7 @@ static double futex_wake_us(int fd, int from, int to)
     return two_quantile(us, ROUNDS, 0.5);
 }
 
-/* --- the lender, who owns a core and gives it away while it waits */
+/* --- the lender, which owns a core and lends it while it waits */
 
 static void lend(void)
 {
@@ -174,7 +174,7 @@ static void print_samples(struct samples *s, bool forced)
 static int lender(bool forced)
 {
     static struct samples s;
-    unsigned borrower = 0; /* who joined first */
+    unsigned borrower = 0; /* the process that joined first */
     if (!inv_join(-1, -1, -1) || inv_process.slot == borrower)
         return 1;
     while (inv_first_owned_core() == INV_NO_CORE || !inv_hold_is_owned())

@@ -47,7 +47,7 @@ def get_source(where: Path) -> Path:
 
 
 def get_module(source: Path, mpicc: str, env: dict[str, str] | None = None) -> Path:
-    """The directory of the module for this compiler of MPI programs; likewise."""
+    """The directory of the module for this compiler of MPI programs; made if it is not there."""
     base = source.parent / Path(mpicc).name
     done = base / ".built"
     if not done.exists():
@@ -69,7 +69,7 @@ def python(library: str, mpicc: str, source: Path,
 
 
 def passed(where: Path, ranks: int) -> list[set[str]]:
-    """Of each rank, the cases that passed."""
+    """The cases that passed, for each rank."""
     cases = []
     for rank in range(ranks):
         ends = [line.rsplit(maxsplit=3) for line in (where / str(rank)).read_text().splitlines()]
@@ -111,7 +111,7 @@ class Suite:
 
 
 def mpi4py(ctx: Context) -> list[Figure]:
-    """The worst of the libraries and numbers of ranks sums it up."""
+    """The figure is the worst of all libraries and numbers of ranks."""
     source = get_source(ctx.work / "mpi4py")
     figures = []
     for library in libraries(ctx):

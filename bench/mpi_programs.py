@@ -23,7 +23,7 @@ SOURCES = TOP / "bench" / "mpi"
 
 @dataclass
 class Library:
-    """One MPI library and what its own best way to yield is."""
+    """One MPI library, and its own best way to yield."""
 
     name: str
     launcher: str

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user gets who puts `invade` before a command: whole programs in default settings, over the
-best that stock can do.
+"""What `invade` before a command gains: whole programs in default settings, over the best that
+stock can do.
 
 Each program has several stock shapes.  All are run once or twice; the fastest then runs beside the
 managed one, and beside itself, in turns.  A ratio is of the wall clock of the whole command, with

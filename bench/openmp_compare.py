@@ -21,7 +21,7 @@ from openmp_runtimes import OTHERS, OURS, Runtimes
 
 @dataclass(frozen=True)
 class Setting:
-    """Under which circumstances all the runtimes run a program."""
+    """The circumstances under which all runtimes run a program."""
 
     name: str
     threads: int

@@ -52,7 +52,7 @@ def tasks(ctx: Context) -> list[Figure]:
     return figures
 
 
-# Constructs at whose end nobody waits for all threads to have come to the same place.
+# Constructs at whose end no thread waits for all threads to have come to the same place.
 WITHOUT_BARRIER = ("parallel", "parallel_for", "reduction")
 
 

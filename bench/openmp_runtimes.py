@@ -72,7 +72,7 @@ def intel_directory(work: Path) -> Path:
 
 
 class Runtimes:
-    """What can be compared, and the compiled programs."""
+    """The runtimes that can be compared, and the compiled programs."""
 
     def __init__(self, ctx: Context, others: tuple[str, ...] = OTHERS):
         self.ctx = ctx

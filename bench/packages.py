@@ -41,7 +41,8 @@ def need(name: str, *found: tuple[str | Path, str]) -> None:
 
 
 class Package(Program):
-    """A program of others.  result: what of its output is compared, its first group as a number."""
+    """A program of another project.  result: the part of its output that is compared, by its first
+    group as a number."""
 
     def __init__(self, name: str, tolerance: float = 0, result: str = r"^checksum (\S+)$"):
         super().__init__(name, tolerance=tolerance)

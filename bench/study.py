@@ -10,11 +10,11 @@ same in all.
 On this machine's two cores they compute.  On 40 emulated cores they sleep for the modelled time, on
 an emulated CPU.  What is modelled: there are 40 CPUs for the threads of all programs; a thread that
 finds none free waits in line, and one that computes goes to the end of the line after 3 ms if
-somebody waits.  So 200 threads of five stock programs share 40 CPUs, each five times as slow.
+another one waits.  So 200 threads of five stock programs share 40 CPUs, each five times as slow.
 Not modelled: changes of threads and caches cost nothing, the line is one for all CPUs, so that none
 is idle while a thread waits, and threads that wait for each other take no CPU (OMP_WAIT_POLICY=
-passive; in TBB they do not by themselves).  All of that is kinder than any kernel to who starts
-more threads than there are cores.  What the runtimes do themselves takes real time.
+passive; in TBB they do not by themselves).  All of that is better than any kernel for
+programs with more threads than cores.  What the runtimes do themselves takes real time.
 
 A step is SERIAL of its work in one thread, and the rest in parallel: alone a program uses
 half of the 40 cores, as the paper's must have, for otherwise nothing can be as much faster than

@@ -108,7 +108,7 @@ def study_swe(ctx: Context) -> list[Figure]:
 
 
 def of_size(found: parameters.Found, kind: str) -> list[Figure]:
-    """The last figure of the last size is the one over one after the other, if that was run."""
+    """The last figure of the last size: the ratio to runs one after the other, if any."""
     name = f"study-swe-{kind}-{found.size}"
     text = ", ".join(f"{way} {found.typical(way):.2f} s" for way in found.seconds)
     limit = f"; work / cores {found.limit:.2f} s" if found.limit else ""

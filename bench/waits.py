@@ -53,7 +53,7 @@ def enclosed_ratio(turns, call: str) -> float:
 
 
 def enough_alike(pairs: int, calls, which: str):
-    """A condition for Context.turns_until: as many turns as asked for can be compared."""
+    """A condition for Context.turns_until: as many turns can be compared as were asked for."""
     return lambda turns: all(len(like_turns(turns, call, which, 1, 0)) >= pairs for call in calls)
 
 
@@ -131,7 +131,7 @@ def two_ranks(ctx: Context, calls: tuple[str, ...]) -> dict:
 
 
 def latency(ctx: Context) -> list[Figure]:
-    """Two ranks on two cores: what interposition adds when nobody has anything to gain."""
+    """Two ranks on two cores: what interposition adds when no rank has anything to gain."""
     calls = ("pingpong", "allreduce")
     figures = []
     for name, turns in two_ranks(ctx, calls).items():

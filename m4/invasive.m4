@@ -111,8 +111,8 @@ INV_FOUND([ncurses], [$inv_ncurses])
 ])
 
 dnl systemd: sd_notify and its like for rmd, and where its units go.  Below another prefix than /usr
-dnl they go below that, so that who installs for himself needs no rights; also where that is said to
-dnl make only (make install prefix=DIR), unless a directory was given here.
+dnl they go below that, so that a user can install them without rights elsewhere; also where the
+dnl prefix is given to make only (make install prefix=DIR), unless a directory was given here.
 AC_DEFUN([INV_SYSTEMD], [
 AC_ARG_WITH([libsystemd],
   [AS_HELP_STRING([--without-libsystemd], [rmd does not talk to systemd])],
@@ -237,7 +237,7 @@ AC_SUBST([DISTCHECK_MPI])
 ])
 
 dnl apps/swe, a program in C++ with a configuration in TOML and files in NetCDF.  Not installed, so
-dnl whoever builds the rest need not have its libraries.
+dnl a build of the rest does not need its libraries.
 AC_DEFUN([INV_SWE], [
 AC_ARG_WITH([swe],
   [AS_HELP_STRING([--with-swe], [build the tsunami simulation apps/swe @<:@if its libraries are there@:>@])],

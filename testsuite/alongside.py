@@ -30,7 +30,7 @@ def is_ours(item):
 
 
 def command(config, items, where):
-    """The second pytest's words, for those of the chosen tests that are ours."""
+    """The command line of the second pytest, for the chosen tests in the files above."""
     option = config.option
     words = [sys.executable, "-m", "pytest", f"--alongside-reports={where}",
              f"--basetemp={where.parent / '2'}", f"--rootdir={config.rootpath}",
@@ -44,7 +44,7 @@ def command(config, items, where):
 
 
 class Recorder:
-    """In the second pytest."""
+    """The plugin of the second pytest: writes the reports."""
 
     def __init__(self, config, path):
         self.config = config
@@ -65,7 +65,7 @@ class Recorder:
 
 
 class Replay:
-    """In the first one: `result` is that of the command, exit code and what it said."""
+    """The plugin of the first pytest.  `result`: exit code and output of the second one."""
 
     def __init__(self, config, path, result):
         self.config, self.path, self.result = config, path, result
@@ -90,7 +90,7 @@ class Replay:
                 self.reports.setdefault(report.nodeid, []).append(report)
 
     def of(self, item):
-        """All reports on a test, as soon as there are."""
+        """All reports on a test, as soon as they are complete."""
         while True:
             over = self.result.done()
             self.read()
@@ -103,7 +103,7 @@ class Replay:
             time.sleep(LOOK_S)
 
     def end(self):
-        """The second one's exit code, and what it said at last."""
+        """The exit code of the second pytest, and the end of its output."""
         try:
             return self.result.result()
         except Exception as error:  # it was not started, or could not be ended
@@ -119,7 +119,7 @@ class Replay:
                                  outcome="failed", when=when, longrepr=text)
 
     def last(self, item):
-        """It must also have come to its end as it should, once all reports are there."""
+        """The second pytest must also end as it should, once all reports are there."""
         code = self.end()[0]
         return [] if self.told or code == int(self.failed) else [self.failure(item, "teardown")]
 

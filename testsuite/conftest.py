@@ -41,13 +41,13 @@ import alongside
 import pytest
 from machine import TWO_CORES, mapped, shared_memory, variable_of
 
-# Who starts the tests in the background has SIGINT ignored, and so would every program of theirs.
+# Tests in the background of a shell ignore SIGINT, and so would every program that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class DebianModules:
-    """Finds hypothesis where Debian has it, for a python that is not Debian's; nothing else that
-    is there, which may not be for this version."""
+    """Finds hypothesis among Debian's modules, for a python that is not Debian's.  No other module
+    there, as it may not be for this version."""
 
     where = ["/usr/lib/python3/dist-packages"]
     names = ("hypothesis", "attr", "attrs", "sortedcontainers")
@@ -133,8 +133,8 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """In CI every tool is there, so a test that skips for want of one is a failure.  The machine is
-    what it is."""
+    """In CI every tool is there, so a test that skips for want of one is a failure.  Not
+    so for skips by the mark `machine`."""
     outcome = yield
     report = outcome.get_result()
     if MACHINE in item.stash and report.skipped:
@@ -227,7 +227,7 @@ class Beside:
         self.run_more()
 
     def run_more(self):
-        """One more of them at once: as soon as nothing else runs."""
+        """Starts one more thread that runs commands, one after the other."""
         self.threads.append(threading.Thread(target=self.run_those_left, daemon=True))
         self.threads[-1].start()
 
@@ -237,7 +237,8 @@ class Beside:
         return name.split("[")[0]
 
     def next(self):
-        """The name of a command that can run now, or None: who runs its group goes on with it."""
+        """The name of a command that can run now, or None: the thread that runs its
+        group goes on with it."""
         with self.lock:
             name = next((n for n in self.left if self.group(n) not in self.groups), None)
             if name:
@@ -415,8 +416,8 @@ def mpi(request, make_variable, build) -> Mpi:
 
 @pytest.fixture
 def what_mpi_leaves_when_it_is_killed_goes():
-    """The MPI libraries' own segments stay when a rank is killed, with us or not.  Who makes one
-    maps it a moment later: what another job of this machine is just making is no leftover."""
+    """The MPI libraries' own segments stay when a rank is killed, with us or not.  A process maps
+    a segment a moment after it has made it: a new segment of another job is no leftover."""
     before = shared_memory()
     yield
     left = [name for name in shared_memory() - before
@@ -456,8 +457,8 @@ def short_path():
 
 @pytest.fixture
 def several_users(request):
-    """For fixtures whose tests have processes of several users: a test that has none of them can be
-    run by anybody."""
+    """For fixtures whose tests have processes of several users.  Any user can run a test without
+    such fixtures."""
     if os.getuid() != 0:
         request.node.stash[MACHINE] = "only root can be several users"
         pytest.skip(f"this machine: {request.node.stash[MACHINE]}")
@@ -465,7 +466,7 @@ def several_users(request):
 
 @pytest.fixture
 def table_module(top, monkeypatch):
-    """mpi-shim/table.py."""
+    """The module mpi-shim/table.py."""
     monkeypatch.syspath_prepend(str(top / "mpi-shim"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return importlib.import_module("table")
@@ -484,7 +485,7 @@ def invade(build) -> Path:
 
 @pytest.fixture
 def managed(invade, mpi, run_program):
-    """managed(RANKS, COMMAND...): an MPI job under invade with two cores, and what came of it."""
+    """managed(RANKS, COMMAND...): an MPI job under invade with two cores; the completed process."""
 
     def run(ranks, *command, cores=TWO_CORES, **more):
         return run_program([invade, cores, "--report", "--", mpi.mpiexec, "-n", ranks, *command],

@@ -27,7 +27,7 @@ ASSERTION = re.compile(r"\b(inv_|gomp_|rmd_|shim_)?assert\s*\(")
 
 
 def tracked(top: Path) -> list[Path] | None:
-    """Files of the checkout, which may be another user's; None: it is none."""
+    """Files of the checkout, which may be another user's; None: `top` is no checkout."""
     listed = subprocess.run(["git", "-c", f"safe.directory={top}", "-C", str(top), "ls-files"],
                             capture_output=True, text=True, check=False, timeout=60)
     if listed.returncode != 0:
@@ -98,7 +98,7 @@ def upward(graph: dict[Path, set[Path]]) -> list[tuple[Path, Path]]:
 
 
 def pronouns(top: Path, files: list[Path]) -> int:
-    """In comments of C and C++, and in documents."""
+    """The number of pronouns in comments of C and C++, and in documents."""
     count = 0
     for file in files:
         if file.suffix in (".c", ".h", ".cc", ".cpp"):

@@ -14,14 +14,14 @@ TIME_IS_UP = 124  # exit code of timeout(1)
 
 
 def at_most(seconds, *command):
-    """The command, ended by SIGTERM after so long, upon which mpiexec clears up; it leaves then
-    with TIME_IS_UP."""
+    """The command, ended by SIGTERM after so long, so that mpiexec clears up; its exit code is then
+    TIME_IS_UP."""
     return ["timeout", "-k", 10, seconds, *command]
 
 
 def debugged(run_program, command, **more):
-    """run_program, again where gdb itself has failed: while a program with several threads ends gdb
-    13 finds now and then that one is gone, and stops, or ends by an internal error of its own."""
+    """run_program, and again if gdb itself has failed.  While a program with several threads ends,
+    gdb 13 now and then finds a thread gone, and stops, or ends by an internal error."""
     failures = ("internal-error", "Cannot find user-level thread")
     for _ in range(4):
         ran = run_program(command, check=False, **more)
@@ -32,8 +32,8 @@ def debugged(run_program, command, **more):
 
 
 def until(condition, seconds=20):
-    """What the condition says as soon as it is true, or when it has not become so in time: looked
-    at once more it may have changed."""
+    """The value of the condition as soon as it is true, or its last value when the time is over: a
+    second evaluation by the caller may give another one."""
     end = time.monotonic() + seconds
     while not (said := condition()) and time.monotonic() < end:
         time.sleep(0.02)
@@ -41,8 +41,8 @@ def until(condition, seconds=20):
 
 
 def opened(pid):
-    """{file of /proc: what it is} of the process's descriptors, but of those that it closes
-    meanwhile; of none when it has ended."""
+    """{file of /proc: its target} for the open descriptors of the process, except those that it
+    closes meanwhile; {} when the process has ended."""
     found = {}
     for fd in Path(f"/proc/{pid}/fd").glob("*"):
         with contextlib.suppress(OSError):
@@ -51,8 +51,8 @@ def opened(pid):
 
 
 def children(pid, name=None):
-    """pids of the process's children, or of those whose command line begins with this word; none of
-    one that ends meanwhile."""
+    """pids of the process's children, or of the children whose command line begins with this word,
+    except of a child that ends meanwhile."""
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, IndexError):
@@ -97,7 +97,7 @@ def shared_memory():
 
 
 def mapped(name):
-    """Does a process of anybody's use such a file?"""
+    """Does a process of any user map such a file?"""
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and f"/dev/shm/{name}" in (entry / "maps").read_text():

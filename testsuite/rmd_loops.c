@@ -14,7 +14,7 @@
 #undef atomic_compare_exchange_weak_explicit
 #define atomic_compare_exchange_weak_explicit(word, seen, next, success, failure)                  \
     ((void)(next), *(seen) = atomic_load(word), 0)
-/* Somebody has cleared these bits, and set all others. */
+/* The member has cleared these bits, and set all other ones. */
 #undef atomic_fetch_and
 #define atomic_fetch_and(word, mask) all_others(word, mask)
 
@@ -34,7 +34,7 @@ enum { CORES = 4, OWNER = 1 };
 
 static struct inv_table *table;
 
-/* A parked owner that wants the core; another one holds it, or nobody. */
+/* A parked owner that wants the core, which another process holds or none. */
 static void begin(unsigned holder, bool reclaim)
 {
     struct inv_slot *s = inv_slot_at(table, OWNER);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmd_member.c - a process of a domain that does as it is told, for test_rmd_*.py: it
+ * rmd_member.c - a process of a domain that follows commands, for test_rmd_*.py: it
  * speaks to rmd (protocol.h) and to the table (core.h) directly.  One command per line of
  * stdin, one answer per line of stdout:
  *
@@ -11,8 +11,8 @@
  *   reclaim CORE                 -> "asked", or "no" when there is no need or right to
  *   want 0|1                     -> 0
  *   rob SLOT                     -> waits for a parked worker of that process, takes its cores and
- *                                   leaves them free, offered to nobody, as if it had asked for
- *                                   one before, when there was no work: number of cores
+ *                                   leaves them free, and does not offer them.  As if the
+ *                                   process had asked for one when it had no work: number of cores
  *   token                        -> takes one: 0 or 1
  *   announce WORKLOAD MIN MAX    -> waits for the decision: 0, or 1 after some twenty seconds
  *   flood SECONDS                -> other workloads, and a blocking wait for each, for so long: how
@@ -27,7 +27,7 @@
  *                                   the MPI shim counts them: 0
  *   park ENTRY                   -> parks as that worker until it is woken: core offered, or "timeout"
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
- *                                   numbers, -1 nobody
+ *                                   numbers, -1 none
  *   holds                        -> {CPU PID THREAD EPOCH}*NCORES: what computes there, 0 nothing;
  *                                   THREAD 0: not known; EPOCH: of the word
  *   states                       -> slots that are not free
@@ -48,12 +48,12 @@
  *   orphan                       -> the same of a child that has ended: its pid
  *   headless                     -> the same of one whose first thread has ended: its pid
  *   mute HOW                     -> the same of one that keeps rmd from hearing its bell: it holds
- *                                   the word ("hold"), or has who sleeps on it sleep on another
- *                                   ("requeue"): its pid
+ *                                   the word's value ("hold"), or also moves the threads that sleep
+ *                                   on the word to another one ("requeue"): its pid
  *   behead                       -> ends its own first thread, and goes on in another: 0
  *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
  *   hammer                       -> from now on the table's head is written over all the time: 0
- *   storm                        -> from now on all words that rmd changes are, all the time: 0
+ *   storm                        -> from now on changes all words that rmd changes, all the time: 0
  *   tids                         -> all parked workers of all slots have a thread: 0
  *   rung                         -> how often its first parked worker has been woken
  *   exec                         -> this program again, same process, not joined
@@ -87,7 +87,7 @@
 #include <unistd.h>
 
 static struct inv_table *table;
-static int table_fd = -1; /* of what has come with it */
+static int table_fd = -1; /* the descriptor that came with the table */
 static unsigned me;
 
 static int connect_to(const char *name)
@@ -147,7 +147,7 @@ static void join(const char *name, int rank, int size, int local_size, int local
     table = inv_table_map(fd, true);
     close(table_fd);
     table_fd = fd; /* closed by exec */
-    atomic_store(&inv_trace_ring, me); /* what it changes is in traces, as everybody's */
+    atomic_store(&inv_trace_ring, me); /* traces have its changes, as any process's */
     printf("%u\n", me);
 }
 
@@ -186,7 +186,7 @@ static void flood(double seconds)
     printf("%u\n", answers);
 }
 
-/* For nothing: nothing has been rung. */
+/* Wakes rmd for nothing: the bells do not change. */
 static void ring(double seconds)
 {
     unsigned rings = 0;
@@ -352,7 +352,7 @@ static void submit_report(const char *name, uint64_t launch, int sites, unsigned
         printf("refused %u %s\n", reply.status, reply.message);
 }
 
-/* Somebody may have scribbled over the head, and rmd not yet have put it right. */
+/* A process may have overwritten the head, and rmd may not yet have put it right. */
 static unsigned at_most(unsigned n, unsigned most)
 {
     return n < most ? n : most;
@@ -427,7 +427,7 @@ static void fork_and_join(int n, const char *name)
 
 static void stay(void)
 {
-    alarm(120); /* should nobody end it */
+    alarm(120); /* ends if no test ends it */
     fclose(stdin);
     fclose(stdout);
     for (;;)
@@ -440,7 +440,7 @@ static void *stay_in_thread(void *nothing)
     return nothing;
 }
 
-/* And end this thread, which is the process's first. */
+/* Ends the calling thread, the first one of the process. */
 static void go_on_in_thread(void *(*how)(void *), void *argument)
 {
     pthread_t thread;
@@ -449,7 +449,7 @@ static void go_on_in_thread(void *(*how)(void *), void *argument)
     syscall(SYS_exit, 0);
 }
 
-/* Of the table that its parent has joined; its own end is as stay's. */
+/* Keeps the bell of the table that its parent has joined silent.  Ends as stay() does. */
 static _Noreturn void mute(bool requeue)
 {
     uint32_t seen = atomic_load(&table->rmd_bell);
@@ -492,9 +492,9 @@ static void start_child(const char *kind)
     close(ends[1]);
 }
 
-/* tokens N: free tokens are that; head N: its number of cores is that; words N: words of all cores,
- * slots N: names and states of all processes, all N: all but the slots' bells, by a generator that
- * begins with N. */
+/* tokens N: sets the free tokens to N; head N: sets the number of cores in the head to N.  With
+ * random numbers from seed N: words N, the words of all cores; slots N, names and states of all
+ * processes; all N, all that is before the records. */
 static void scribble(const char *what, int n)
 {
     srand((unsigned)n);
@@ -521,7 +521,7 @@ static void hammer(void)
     }
 }
 
-/* Of cores, slots and rmd's ring, with holders, owners and reclaims that a core may have. */
+/* Changes words of cores, slots and rmd's ring; holders, owners and reclaims are possible ones. */
 static void storm(void)
 {
     for (uint64_t turn = 1;; turn = turn * 6364136223846793005u + 1) {
@@ -538,7 +538,7 @@ static void storm(void)
     }
 }
 
-/* By a child, which ThreadSanitizer leaves alone. */
+/* Runs `what` in a child, which ThreadSanitizer leaves alone. */
 static void begin(void (*what)(void))
 {
     pid_t child = fork();

@@ -51,7 +51,7 @@ static bool read_graph(struct inv_scalability *s)
     return inv_scalability_valid(s);
 }
 
-/* What everyone that asks has in common. */
+/* What the snapshots of all questions have in common. */
 static struct rmd_snapshot snapshot_of(unsigned ncores, unsigned n)
 {
     static struct rmd_need needs[MOST];

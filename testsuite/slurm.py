@@ -56,7 +56,7 @@ def search_path():
 
 
 def missing():
-    """Which programs are not installed."""
+    """The programs of Slurm that are not installed."""
     return [name for name in PROGRAMS if not shutil.which(name, path=search_path())]
 
 
@@ -71,7 +71,7 @@ def free_ports(count):
 
 
 class Slurm:
-    """Its commands need the environment `env`."""
+    """A running Slurm; its commands need the environment `env`."""
 
     def __init__(self, directory, env):
         self.directory = Path(directory)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole, built for aarch64 and run under qemu-user: unit and stress tests, OpenMP and MPI
+"""All parts, built for aarch64 and run under qemu-user: unit and stress tests, OpenMP and MPI
 programs, managed and not.
 
 qemu carries atomic operations out by those of this machine's processor.  On x86 these tests say
@@ -63,7 +63,7 @@ def run_arm(arm, run_program):
 
 @pytest.fixture
 def compile_arm(tmp_path):
-    """compile_arm(NAME, WORD...) - the program that the compiler makes of these."""
+    """compile_arm(NAME, WORD...) - the program that the compiler makes with these words."""
 
     def compile_program(name, *words, compiler="gcc"):
         program = tmp_path / name
@@ -77,7 +77,7 @@ def compile_arm(tmp_path):
 
 @pytest.fixture
 def socket(arm, tmp_path, short_path, stock_env):
-    """That of an rmd for aarch64, which ends with the test."""
+    """The socket of an rmd for aarch64, which ends with the test."""
     where = short_path / "socket"
     with open(tmp_path / "rmd.log", "w", encoding="utf-8") as log:
         rmd = subprocess.Popen([arm / "run", arm / "bin/rmd", f"--socket={where}"], stdout=log,

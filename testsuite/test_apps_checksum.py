@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The applications do the same work, and say so, whatever computes it."""
+"""The applications do the same work, by their checksums, on any runtime, ranks and threads."""
 
 import re
 

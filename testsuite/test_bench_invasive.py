@@ -103,7 +103,7 @@ def test_a_small_emulated_study_runs_to_its_end_with_the_same_results(
 
 @pytest.mark.parametrize("how", ["run", "checksum"])
 def test_a_program_that_runs_unmanaged_is_no_measurement(build, how):
-    """It has the right result, and the time of a stock one."""
+    """Its result is right, but its time is that of a stock run."""
     ctx = common.Context(build, 1, verbose=False)
     command = [str(build / "bin/invade"), "--socket=@nobody-listens-here", "--", "echo",
                "checksum 1"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the build promises to those who build, install and package it."""
+"""What the build promises to builders, installers and packagers."""
 
 import os
 import re
@@ -81,7 +81,7 @@ def test_installed_tree_works_and_uninstall_leaves_nothing(build, tmp_path, run_
 @pytest.mark.timeout(300)
 def test_a_prefix_that_is_given_to_make_install_is_that_of_all_files(build, tmp_path, run_program,
                                                                      make_variable):
-    """Units too: who installs for himself may have no rights elsewhere."""
+    """Units too: a user that installs into the home directory may have no rights elsewhere."""
     if "$(prefix)" not in make_variable("systemdsystemunitdir"):
         pytest.skip("configured with --with-systemdsystemunitdir")
     env = {"MAKEFLAGS": "", "MAKELEVEL": ""}

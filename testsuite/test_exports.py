@@ -12,7 +12,7 @@ PUBLIC = re.compile(r"^[a-z][\w \*]*\b(inv_\w+)\(", re.M)
 
 @pytest.fixture
 def exports(run_program):
-    """exports(LIBRARY) - its symbols, by the version that they have ("" for none)"""
+    """exports(LIBRARY) - {version: symbols of the library with it}; the version "" is none"""
 
     def by_version(library):
         found = {}

@@ -24,7 +24,7 @@ def limit(soft, hard=None):
 
 @pytest.fixture
 def as_user():
-    """Who may not raise a hard limit."""
+    """A user that may not raise a hard limit."""
     return {"user": ALICE, "group": 60000, "extra_groups": []} if os.getuid() == 0 else {}
 
 
@@ -80,7 +80,7 @@ def test_a_report_that_is_too_large_is_no_end_of_the_job(run_program, invade, bu
 
 
 def no_room(stderr, bytes_, directory):
-    """A descriptor: as large a file as is allowed, or a pipe that nobody reads any more."""
+    """A descriptor: as large a file as is allowed, or a pipe without a reader."""
     if stderr == "file":
         out = os.open(directory / "stderr", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.truncate(out, bytes_)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""invade --compare: the command stock and managed in turns, in the same circumstances, and what is
-said of it at the end."""
+"""invade --compare: the command runs stock and managed in turns, in the same circumstances; the
+comparison at the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COUNT = 'echo >>"$0"; echo run $(wc -l <"$0")'  # of runs; $0 is a file
 
 @pytest.fixture
 def compare(run_program, invade):
-    """compare(N, SCRIPT, ARGUMENT..., options=[]) - what came of it."""
+    """compare(N, SCRIPT, ARGUMENT..., options=[]) - the completed process."""
 
     def run(n, script, *arguments, options=(), **more):
         return run_program([invade, f"--compare={n}", *options, "sh", "-c", script, *arguments],
@@ -206,7 +206,7 @@ def test_a_signal_ends_the_run_and_the_comparison(waiting, number, send):
 
 
 def test_what_was_measured_is_said_before_the_kill_that_follows(waiting):
-    """A command that does not end when it is told to: once, and not again when it has ended."""
+    """For a command that does not end at a signal: once, and not again when it has ended."""
     with waiting(f"trap '' TERM; {WAITS_MANAGED}") as process:
         process.terminate()
         while not process.stderr.readline().startswith("stock "):
@@ -252,7 +252,7 @@ def test_the_ratio_is_that_of_the_medians(compare):
 
 
 def test_a_difference_within_the_spread_is_said(compare, tmp_path):
-    """Runs of 0.3 s and of none, of both kinds."""
+    """Stock and managed runs, some of 0.3 s and some of no time."""
     script = f"{COUNT}; case $(wc -l <\"$0\") in 1|4) sleep 0.3;; esac"
     said = compare(2, script, tmp_path / "count").stderr
     assert re.search("^(the difference in time is|both differences are) within", said, re.M)
@@ -266,7 +266,7 @@ def test_a_difference_beyond_the_spread_is_not(compare):
 
 
 def test_processor_time_of_orphans_counts(compare):
-    """One computes on when its parent has ended; on a slow machine for too long."""
+    """An orphan computes on after its parent has ended; on a slow machine for too long."""
     burn = "import time\nwhile time.process_time() < 0.05: pass"
     said = compare(1, '("$0" -c "$1" &)', sys.executable, burn).stderr
     assert "left behind" in said or all(row[4] >= 0.05 for row in rows(said).values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What invade sets for the command, and where its options lead."""
+"""The environment that invade sets for the command, and the effects of its options on it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_cores_and_emulated_cores_make_the_domain(run_program, invade):
 
 @pytest.mark.parametrize("how, cores", [("each", 0), ("core", 0), ("first", 1)])
 def test_hardware_threads_are_used_as_the_user_says(run_program, invade, how, cores):
-    """On a machine, as hwloc is told, of one physical core with very many threads."""
+    """On a machine, by hwloc's description, of one physical core with very many threads."""
     look = MANAGED.replace("SOCKET", "NOTHING") + "; echo ${INVASIVE_LAUNCH}"
     managed, launch = run_program(
         [invade, f"--smt={how}", "sh", "-c", look],

@@ -130,7 +130,7 @@ def mpi(programs, mpiexec):
 
 
 def rows(report):
-    """The lines of a report that are about a process, as words."""
+    """The lines of a report on a process each, as words."""
     return [line.split() for line in report.splitlines() if re.match(r" +(\d+|-) +\d+ ", line)]
 
 
@@ -281,7 +281,7 @@ def test_an_mpi_program_ends_as_stock(run_program, invade, mpi):
 
 @pytest.mark.parametrize("how", ["abort", "killed"])
 def test_a_job_that_fails_fails_as_stock(run_program, invade, mpi, how):
-    """When a rank is killed mpiexec ends with this code or that one, without us too."""
+    """When a rank is killed the exit code of mpiexec varies, without us too."""
     stock = run_program([*mpi, how], check=False)
     managed = run_program([invade, "--", *mpi, how], check=False)
     assert 0 not in (stock.returncode, managed.returncode)
@@ -294,8 +294,8 @@ def test_a_job_that_is_told_to_end_leaves_nothing(invade, mpi, stock_env, number
     with running(invade, "--", *mpi, "long", env=stock_env) as process:
         assert process.stdout.readline() == "ready\n"
         family = descendants(process.pid)
-        # Stock mpiexec ends with one code or another, depending on who is first to end, and
-        # now and then does not end before it is told a second time.
+        # Stock mpiexec ends with one code or another, depending on the rank that ends first.
+        # Now and then it does not end before a second signal.
         for _ in range(5):
             process.send_signal(number)
             with contextlib.suppress(subprocess.TimeoutExpired):

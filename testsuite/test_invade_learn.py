@@ -50,7 +50,7 @@ def compiled(tmp_path_factory, make_variable):
 
 @pytest.fixture
 def program(compiled, tmp_path):
-    """A copy of one's own."""
+    """A copy of the program for each test."""
     return shutil.copy(compiled, tmp_path / "sleeper")
 
 
@@ -61,7 +61,7 @@ def file(tmp_path):
 
 @pytest.fixture
 def learn(run_program, invade, file):
-    """learn(COMMAND..., option=None, cores=CORES, code=0): what invade --learn said of it"""
+    """learn(COMMAND..., option=None, cores=CORES, code=0): the messages of invade --learn"""
 
     def run(*command, option=None, cores=CORES, code=0, **more):
         done = run_program([invade, option or f"--learn={file}", cores, *command], check=False,

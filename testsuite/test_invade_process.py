@@ -59,7 +59,7 @@ def same(run_program, invade):
 
 
 def eventually(condition, what):
-    """Waits for what happens at once on an idle machine and later on a loaded one."""
+    """Waits for a condition that is true at once on an idle machine and later on a loaded one."""
     end = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < end, f"{what}: not within {PATIENCE_S} s"
@@ -85,7 +85,7 @@ def sockets_of(launcher):
 
 @contextlib.contextmanager
 def running(invade, *command, **more):
-    """invade in a session of its own, killed at the end with all that is its own."""
+    """invade in a session of its own; at the end all processes of the session are killed."""
     process = subprocess.Popen([invade, "--", *command], stdout=subprocess.PIPE, text=True,
                                start_new_session=True, **more)
     try:
@@ -123,7 +123,7 @@ def test_what_cannot_be_run_is_told_as_a_shell_does(run_program, invade, tmp_pat
 
 def test_a_statically_linked_program_behaves_as_without_us(run_program, invade, compiled,
                                                           make_variable):
-    """But for a line that says so; a sanitized invade preloads nothing."""
+    """Except for one message about it; a sanitized invade preloads nothing."""
     program = compiled("static", '#include <stdio.h>\nint main(void){puts("static");return 7;}',
                        "-static")
     done = run_program([invade, program], check=False)

@@ -132,7 +132,7 @@ def test_a_program_on_the_path_and_the_interpreter_of_a_script_are_looked_at(run
 
 
 def test_valgrind_says_no_more_than_without_us(run_program, invade, programs):
-    """Its tools are static programs, which have what is preloaded in the program that they run."""
+    """Its tools are static programs; the preloaded libraries are in the program that they run."""
     command = ["valgrind", "-q", "--error-exitcode=9", "/bin/true"]
     stock = run_program(command, timeout=60)
     assert run_program([invade, *command], timeout=60).stderr == stock.stderr
@@ -187,7 +187,7 @@ def test_the_others_of_a_job_stay_managed(run_program, invade, programs, tmp_pat
 @pytest.mark.parametrize("ranks", ["alike", "mixed"])
 def test_ranks_that_need_a_newer_openmp_do_not_keep_their_job_from_running(
         run_program, invade, programs, mpi, ranks):
-    """They go without, and so does an MPI job that has such a rank."""
+    """Such ranks run unmanaged, and so does an MPI job that has one."""
     source = """
 #include <mpi.h>
 #include <stdio.h>
@@ -256,7 +256,7 @@ def test_programs_that_cannot_have_our_libraries_run_stock_and_it_is_said_once(
 
 def test_a_program_that_a_symbolic_link_names_has_its_origin_where_it_is(run_program, invade,
                                                                          programs):
-    """As the dynamic linker has it; a script finds its interpreter so, and fexecve its program."""
+    """As the dynamic linker resolves it; a script finds its interpreter so, fexecve its program."""
     links = programs.directory / "links"
     links.mkdir()
     link = links / "indirect"
@@ -272,7 +272,7 @@ def test_a_program_that_a_symbolic_link_names_has_its_origin_where_it_is(run_pro
 
 def test_a_dynamic_linker_elsewhere_is_ours_if_its_c_library_is_new_enough(run_program, invade,
                                                                           programs):
-    """As Nix and Guix have it; the whole of a long name is said."""
+    """As on Nix and Guix; the message has the whole of a long name."""
     own = os.path.realpath(next(path for path in ("/lib64/ld-linux-x86-64.so.2",
                                                   "/lib/ld-linux-aarch64.so.1")
                                 if os.path.exists(path)))
@@ -383,7 +383,7 @@ def test_a_thread_with_a_small_stack_starts_programs_and_no_memory_stays_mapped(
 
 
 def test_an_rmd_that_is_stopped_holds_up_no_program_that_runs_stock(invade, programs, stock_env):
-    """Each asks it whether the line has been said, and gives it up soon."""
+    """Each program asks rmd whether the message has been printed, and soon stops waiting."""
     script = 'echo begun; read go; for i in 1 2 3 4 5; do "$1"; done; echo over; read end'
     with subprocess.Popen([invade, "sh", "-c", script, "sh", programs.newer], env=stock_env,
                           text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -405,7 +405,7 @@ def test_an_rmd_that_is_stopped_holds_up_no_program_that_runs_stock(invade, prog
 
 
 def test_damaged_programs_are_looked_at_without_harm(build, programs, run_program, top):
-    """Some bytes of each are others, or it is shorter; libinvasive/test_image.c with sanitizers."""
+    """Some bytes of each are changed, or it is cut; libinvasive/test_image.c with sanitizers."""
     ours = ":".join(str(build / "lib/invasive" / name) for name in ("libinvasive-process.so",
                                                                     "libgomp.so.1"))
     program = programs.directory / "test_image"

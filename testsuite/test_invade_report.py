@@ -79,7 +79,7 @@ def close(a, b, absolute=1e-6):
 
 
 def check_regions(job):
-    """What is true of the parallel regions of all reports."""
+    """Checks that hold for the parallel regions of all reports."""
     for thing in (job, *job["processes"]):
         assert thing["team_cost_seconds"] <= job["elapsed_seconds"] + 1e-6
         times = [f["elapsed_seconds"] for f in thing["parallel_regions"]]
@@ -125,7 +125,7 @@ def waits(mpi):
 
 @pytest.fixture
 def report(invade, run_program, tmp_path):
-    """report(COMMAND..., options=[]): the parsed report on it"""
+    """report(COMMAND..., options=[]): the parsed report on the command"""
 
     def run(*command, options=(TWO_CORES,), check=True):
         file = tmp_path / "report.json"
@@ -173,7 +173,7 @@ def test_call_sites_come_in_the_order_of_their_waits_with_function_and_place(mpi
 
 def test_names_of_places_are_found_though_a_signal_is_sent_to_all_of_the_job(
         invade, run_program, mpi, waits, tmp_path):
-    """As MPICH's launcher does when a rank has gone without MPI_Finalize; here addr2line does."""
+    """MPICH's launcher sends one when a rank ends without MPI_Finalize; here addr2line sends it."""
     file, program = tmp_path / "report.json", tmp_path / "addr2line"
     real = shlex.quote(shutil.which("addr2line"))
     program.write_text(f'#!/bin/sh\nkill -USR1 0\nexec {real} "$@"\n')
@@ -300,7 +300,7 @@ def test_iterations_are_reported_by_class_in_each_rank_and_the_job(mpi_job):
 
 
 def test_iterations_are_found_however_long_they_are_in_ranks_that_wait(mpi_job):
-    """Longer than the time for which it is waited that they recur.  Six calls have to be seen."""
+    """Longer than the time in which iterations must recur.  Six calls have to be seen."""
     job, _ = mpi_job(2, "slow")
     for p in job["processes"]:
         found = [c["count"] for c in p["iteration_classes"] if c["id"]]
@@ -351,7 +351,7 @@ def test_what_other_programs_had_of_our_cores_is_told(report, invade, run_progra
 @pytest.mark.skipif(len(CORES) < 2, reason="of one core nothing can be taken away")
 def test_cores_that_a_program_may_not_have_are_not_missing_in_its_efficiency(invade, build, omp,
                                                                              run_program, tmp_path):
-    """Of a resource manager that has others, too: an outer launch's here, with a limit."""
+    """Also for a resource manager with more cores: here that of an outer launch, with a limit."""
     file = tmp_path / "inner.json"
     limit = shlex.join([str(build / "bin/rmctl"), "limit", "--cores=1"])
     inner = shlex.join([str(invade), f"--report={file}", str(omp)])
@@ -386,7 +386,7 @@ def test_every_job_of_a_launch_has_its_own_report(report, mpi, waits):
 
 def test_ranks_whose_mpiexec_is_of_another_mpi_are_told_so(report, invade, run_program, build,
                                                            make_variable):
-    """Each is rank 0 of 1: the most frequent mistake of a beginner."""
+    """Each process is rank 0 of 1: the most frequent mistake of a beginner."""
     if not (make_variable("MPICH_MPIEXEC") and make_variable("OPENMPI_MPIEXEC")):
         pytest.skip("configured without one of the two")
     mpich, openmpi = (Mpi(name, make_variable, build) for name in ("mpich", "openmpi"))
@@ -458,7 +458,7 @@ def test_more_ranks_than_cores_are_compared_with_turns_on_each_core(invade, run_
 
 
 def test_where_there_is_nothing_to_compare_nothing_is_said(report, mpi, omp, waits):
-    """A rank alone, no MPI, and two jobs beside each other."""
+    """For a single rank, for a program without MPI, and for two jobs beside each other."""
     one = report(*mpi.run(1, waits, "work"))["jobs"]
     none = report(omp)["jobs"]
     command = shlex.join(map(str, mpi.run(2, waits, "work")))
@@ -521,7 +521,7 @@ def test_nothing_is_recorded_without_report(invade, run_program, mpi, waits, bui
 
 @pytest.mark.parametrize("why", ["--socket=@nobody-listens-here", "--off"])
 def test_unmanaged_is_said_in_json_too(invade, run_program, tmp_path, why):
-    """And not what was reported of the run before."""
+    """And the report of an earlier run is replaced."""
     file = tmp_path / "report.json"
     file.write_text("before")
     run_program([invade, why, f"--report={file}", "true"])
@@ -604,7 +604,7 @@ def test_a_word_after_report_that_is_no_command_may_have_been_meant_as_its_file(
 
 @pytest.mark.sanitize
 def test_the_file_of_a_trace_follows_after_an_equals_sign_only(invade, run_program, tmp_path):
-    """As that of a report."""
+    """Like the file of a report."""
     file, mark = tmp_path / "run.trace", tmp_path / "mark"
     done = run_program([invade, "--trace", file, "touch", mark], check=False)
     assert done.returncode == 125 and not mark.exists() and not file.exists()
@@ -632,11 +632,11 @@ def test_a_program_on_llvms_openmp_runtime_is_not_said_to_use_none(invade, run_p
     assert "LLVM's and Intel's" in said
 
 
-# --- records that nobody should believe
+# --- records with contents that cannot be true
 
 @pytest.fixture
 def members(invade, run_program, build, tmp_path):
-    """members(SCRIPT...): the report on processes that do as these lines for rmd_member say"""
+    """members(SCRIPT...): the report on processes of rmd_member, each with such a script"""
 
     def run(*scripts):
         file, words = tmp_path / "report.json", []
@@ -696,7 +696,7 @@ def test_arbitrary_bytes_from_another_node_harm_nobody(members, seed, sites):
 @pytest.mark.parametrize("script", ["submit SOCKET LAUNCH 1 0\njoin SOCKET 0 1 1\n",
                                     "join SOCKET 0 1 1\nsubmit SOCKET LAUNCH -1 0\n"])
 def test_a_report_from_no_member_or_without_a_record_is_not_kept(members, script):
-    """The first comes from a process that has not joined, which it does only then."""
+    """The first report comes from a process that has not joined; it joins only then."""
     whole = members(script)
     assert len(whole["nodes"]) == 1
     assert sum(len(job["processes"]) for job in whole["jobs"]) == 1
@@ -720,7 +720,8 @@ def test_of_an_invade_for_each_rank_the_first_reports_on_the_job(invade, run_pro
 
 def test_what_a_rank_ran_under_another_invade_before_is_not_in_it(invade, run_program, mpi, waits,
                                                                   omp, tmp_path):
-    """Before is before all of them: whoever still ran when rank 0's began would be in it."""
+    """All ranks end the first run before: a process that still ran when rank 0's invade began
+    would be in its report."""
     before, file, done = tmp_path / "before.json", tmp_path / "report.json", tmp_path / "done"
     done.mkdir()
     run_program(mpi.run(2, "sh", "-c", f"{invade} --report={before} {omp} && : > {done}/$$ && "

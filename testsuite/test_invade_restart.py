@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What starts while a service is being started again waits for it, and does not take its cores."""
+"""A program that starts during a restart of the service waits for it, and takes no cores of it."""
 
 from __future__ import annotations
 

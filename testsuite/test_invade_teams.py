@@ -129,7 +129,7 @@ def teams(compiled):
 
 @pytest.fixture
 def job(invade, run_program, tmp_path):
-    """job(COMMAND..., options=[], env={}): the only job of the report on it"""
+    """job(COMMAND..., options=[], env={}): the only job of the report on the command"""
 
     def run(*command, options=(TWO_CORES,), **more):
         file = tmp_path / "report.json"

@@ -52,14 +52,14 @@ def send(number, first, others):
 
 
 def kill(pids, first):
-    """rmd first: else it may see that the others have ended, and finish the trace."""
+    """Kills rmd first: else it may see that other processes have ended, and finish the trace."""
     for pid in [first, *pids]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def told(report):
-    """The report's text, or what is there of it."""
+    """The text of the report, or the part that has been written."""
     return report.read_text() if report.exists() else ""
 
 
@@ -81,7 +81,7 @@ def job(invade, omp, stock_env):  # noqa: F811
 
 
 def ended(process, number):
-    """invade has ended by the signal; what it has said."""
+    """Asserts that invade has ended by the signal; returns its messages."""
     said = process.communicate(timeout=PATIENCE_S)[1]
     assert process.returncode == -number, said
     return said
@@ -170,7 +170,7 @@ def with_variable(text):
 
 
 def test_so_it_is_where_each_rank_has_an_invade(job, tmp_path):
-    """Their rmd is nobody's child, and ends by itself."""
+    """The rmd of these is not a child of any of them, and ends by itself."""
     report, name = tmp_path / "report", f"test-{os.getpid()}"
     env = {"SLURM_JOB_ID": name, "SLURM_STEP_ID": "0", "SLURM_PROCID": "0"}
     with job(f"--report={report}", env=env) as (process, family):
@@ -184,8 +184,8 @@ def test_so_it_is_where_each_rank_has_an_invade(job, tmp_path):
 
 
 def test_signals_for_programs_do_not_end_rmd(job, tmp_path):
-    """Batch systems send those that a job asks for, to be told of its time limit, to all processes
-    as well."""
+    """Batch systems send also the signals that a job asks for, as a notice of its time limit, to
+    all processes."""
     report = tmp_path / "report"
     with job(f"--report={report}") as (process, family):
         rmd = rmd_of(process.pid)
@@ -225,7 +225,7 @@ def test_what_does_not_end_when_told_is_reported_before_it_is_killed(job, tmp_pa
 @pytest.mark.parametrize("script", [COMPUTES, NO_MATTER_WHAT], ids=["ends", "ignores-it"])
 def test_report_and_trace_are_there_when_all_is_killed_two_seconds_later(job, tmp_path, script,
                                                                          trace_tool):  # noqa: F811
-    """As a batch system does at the time limit.  A busy machine has three tries."""
+    """As a batch system does at the time limit.  Three tries, for a busy machine."""
     for attempt in range(3):
         report, trace = tmp_path / f"report{attempt}", tmp_path / f"trace{attempt}"
         with job(f"--report={report}", f"--trace={trace}", script=script) as (process, family):

@@ -184,7 +184,7 @@ def test_a_process_more_than_a_table_has_slots_runs_unmanaged(run_program, build
 
 
 def test_no_set_of_cpus_ends_where_cpu_set_t_does(top):
-    """It is the C library's type where its functions are called; ours is struct inv_cpus."""
+    """Only calls of the C library's functions use its type; ours is struct inv_cpus."""
     found = [f"{file}: {line.strip()}"
              for folder in ("libinvasive", "libgomp-invasive", "mpi-shim", "rmd", "client", "tools")
              for file in sorted((top / folder).rglob("*.[ch]"))

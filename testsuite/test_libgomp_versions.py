@@ -25,7 +25,7 @@ def build_command(build, source, builddir, *options):
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory, make_variable):
-    """A GCC source tree, or what of it libgomp needs, as the release has it."""
+    """A GCC source tree, or the part that libgomp needs, as in the release."""
     source = make_variable("GCC_SOURCE")
     if not source or source == "no":
         pytest.skip("configured without the source of libgomp")
@@ -267,7 +267,7 @@ def map_symbols(path):
 
 
 def exported(path):
-    """The same of what a library defines for others."""
+    """{symbol@VERSION} that a library defines for other objects."""
     text = subprocess.run(["readelf", "-W", "--dyn-syms", path], capture_output=True, text=True,
                           check=True, timeout=60).stdout
     rows = (line.split() for line in text.splitlines())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The resource manager that the first process of a launch starts on a further node: one for all,
-nobody's child, with nothing of its starter.  Here this machine is the further node, since the
-launch says that its home is another one."""
+"""The resource manager that the first process of a launch starts on a further node.  There is one
+for all processes; it is not a child of the launch, and inherits nothing from its starter.  Here
+this machine is the further node, since the launch says that its home is another one."""
 
 import itertools
 import os
@@ -75,7 +75,7 @@ __attribute__((constructor)) static void start(void)
 
 
 class Launch:
-    """A launch with another home; what it has here."""
+    """A launch with another home node, and its processes and sockets on this node."""
 
     def __init__(self, build):
         self.name = f"invasive-{os.getuid()}-node-test{os.getpid()}-{next(counter)}"
@@ -139,7 +139,7 @@ def compiled(run_program, make_variable, tmp_path):
 
 @pytest.fixture
 def asks(compiled):
-    """Looks for a manager, as programs with OpenMP do at their start, and becomes a command."""
+    """A program that looks for a manager, as OpenMP programs do at their start, and calls exec."""
     return compiled(ASKS, "asks")
 
 
@@ -183,7 +183,7 @@ def test_the_manager_has_nothing_of_its_starter(asks, launch, start, tmp_path):
 
 
 def test_the_starter_has_no_child_and_gets_no_signal(compiled, launch, start):
-    """It starts one when it is loaded, and another one at its first region."""
+    """The starter starts a manager when it is loaded, and another one at its first region."""
     process = start(compiled(NO_CHILD), stdout=subprocess.PIPE, text=True, stdin=subprocess.PIPE)
     assert until(launch.managers)
     assert until(lambda: not launch.managers())

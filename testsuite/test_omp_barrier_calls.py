@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A barrier that nobody sleeps in makes no system call. The stock library makes one for each."""
+"""A barrier in which no thread sleeps makes no system call. Stock libgomp makes one for each."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ SOME = 200  # calls of a run that have nothing to do with its barriers
 
 @pytest.fixture
 def futex_calls(build, tmp_path, run_program):
-    """futex_calls(THREADS, BEFORE) -> (waits, wake-ups that woke nobody, all)"""
+    """futex_calls(THREADS, BEFORE) -> (waits, wake-ups that woke no thread, all)"""
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     program = tmp_path / "barriers"
@@ -55,6 +55,6 @@ def test_barrier_of_one_thread_makes_no_futex_call(futex_calls, condition):
 
 
 def test_barrier_wakes_only_threads_that_sleep(futex_calls, condition):
-    """However busy the machine is: who slept may be woken, but nobody else."""
+    """However busy the machine is: only threads that slept may be woken."""
     waits, useless, total = futex_calls(2, *condition)
     assert useless <= waits + SOME, f"{useless} useless wake-ups, {waits} waits, {total} calls"

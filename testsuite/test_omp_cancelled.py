@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A thread is cancelled, or a signal handler leaves or ends the program, while it joins: what it
-has begun is finished first."""
+"""A thread is cancelled, or a signal handler leaves or ends the program, while the thread joins: it
+finishes first what it has begun."""
 
 import contextlib
 import os

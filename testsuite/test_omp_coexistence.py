@@ -27,7 +27,7 @@ def tool(name, *alternatives):
 
 
 def gdb(*commands):
-    """Words before a program: it is stopped, looked at, and goes on to its end."""
+    """Words before a program: gdb stops it, looks at it, and lets it go on to its end."""
     return [tool("gdb"), "-q", "-nx", "-batch",
             *(word for command in ("set breakpoint pending on", *commands, "delete", "continue")
               for word in ("-ex", command))]
@@ -77,7 +77,7 @@ def test_other_openmp_runtimes_work_beside_ours(
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_an_mpi_program_on_llvms_runtime_has_the_threads_that_it_has_without_us(
         mpi, managed, run_program, tmp_path, ranks):
-    """It asks the kernel, by a system call, where it may run: nothing binds its thread."""
+    """LLVM's runtime asks the kernel where its thread may run: nothing binds that thread."""
     clang = tool("clang", *(f"clang-{version}" for version in range(20, 10, -1)))
     program = tmp_path / "program"
     run_program([clang, "-O1", "-fopenmp", *mpi.flags[0], SOURCES / "llvm_mpi.c", "-o", program,
@@ -111,7 +111,7 @@ def numerics(stock_env):
 
 
 def assert_same(results, stock):
-    """The same numbers, but for the last digits: sums are in the order in which threads come."""
+    """The same numbers, except the last digits: sums are in the order in which threads arrive."""
     assert len(results) == len(stock)
     for one, other in zip(results, stock):
         assert math.isclose(one, other, rel_tol=1e-8, abs_tol=1e-10), f"{one} is not {other}"

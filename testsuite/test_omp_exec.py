@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What rmd and the report say of OpenMP programs that become another program, or have children that
-know nothing of us."""
+"""What rmd and the report say of OpenMP programs that call exec or have unmanaged children."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from test_omp_programs import compiled  # noqa: F401 (fixture)
 
-USER = 60017  # who has no other process
+USER = 60017  # a user without other processes
 PIDS = [Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")]
 MEMORY = [("-v 600000", {}), ("-v 4000000", {"OMP_STACKSIZE": "512M"}), ("-d 100000", {}),
           ("-s unlimited", {}), ("-s 1000000", {}), ("-s 1000000 -v 4000000", {}),
@@ -41,7 +41,7 @@ def test_the_default_team_fits_into_memory(
 
 
 def test_without_limits_the_default_team_is_what_it_is(run_program, invade, compiled):  # noqa: F811
-    """The cores; more for ranks that share a node of few cores."""
+    """The number of cores; more for ranks that share a node of few cores."""
     for cores, ranks, team in ((4, {}, 4), (4, {"MPI_LOCALNRANKS": "1"}, 4), (20, SEVERAL, 20),
                                (4, SEVERAL, 16), (5, {"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}, 20),
                                (4, {"MPI_LOCALNRANKS": "4"}, 16), (4, {"PMI_SIZE": "5"}, 4)):
@@ -113,7 +113,7 @@ def public(compiled):  # noqa: F811
 @pytest.mark.parametrize("processes", [6, 8, 12, 30])
 def test_the_default_team_fits_into_the_number_of_processes(
         run_program, invade, public, processes, bind):
-    """Of a user, of whom there are invade and rmd."""
+    """Of a user that also runs invade and rmd."""
     command = ["prlimit", f"--nproc={processes}", public / "limited"]
     done = run_program([invade, *command], env={"INVASIVE_BIND": bind}, user=USER, group=USER,
                        extra_groups=[], cwd="/")
@@ -128,7 +128,7 @@ def test_the_default_team_fits_into_the_number_of_processes(
                                                 (8, (18, 19, 20, 22, 26, 31, 36))])
 def test_default_teams_of_many_threads_of_the_program_fit_into_the_number_of_processes(
         run_program, invade, public, threads, processes, kind, bind):
-    """So do the threads that the program itself creates: ours leave them what stock does."""
+    """So do the threads that the program itself creates: our teams leave them what stock leaves."""
     for most in processes:
         command = ["prlimit", f"--nproc={most}", public / "crowded", threads, *kind.split()]
         done = run_program([invade, *command], env={"INVASIVE_BIND": bind}, user=USER, group=USER,
@@ -158,8 +158,8 @@ def test_teams_that_were_asked_for_fail_where_no_more_processes_are_allowed(
 
 @pytest.mark.machine(os.getuid() == 0, "only root can become another user")
 def test_a_process_that_can_make_no_thread_runs_without(run_program, invade, public):
-    """And says what stock says when the program asks for some and needs them: with contexts it
-    needs none."""
+    """If the program asks for threads and needs them, the message is that of stock.  With contexts
+    it needs none."""
     command = ["prlimit", "--nproc=1", public / "limited"]
     as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
     default = run_program([invade, *command], **as_user)
@@ -172,7 +172,7 @@ def test_a_process_that_can_make_no_thread_runs_without(run_program, invade, pub
 
 @pytest.mark.machine(os.getuid() == 0, "only root can become another user")
 def test_when_threads_are_refused_those_that_there_are_run_the_region(run_program, invade, public):
-    """As long as it does not wait inside, or does so in contexts: else the program ends as it does
+    """If the region does not wait inside, or waits in contexts; else the program ends as it does
     without us."""
     as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
     done = run_program([invade, public / "refused"], env=SEVERAL, **as_user)

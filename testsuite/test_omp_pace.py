@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Short regions go on by themselves, and do not wait for the watchdog to find what was left lying:
-that takes milliseconds where a round takes tens of microseconds, in whatever way threads wait."""
+"""Short regions do not need the watchdog to get on: it would take milliseconds, where a round takes
+tens of microseconds.  However the threads wait."""
 
 import pytest
 from test_omp_programs import compiled  # noqa: F401 (a fixture)

@@ -148,7 +148,7 @@ def test_omp_program(name, argument, condition, compiled, in_condition, run_prog
 
 @pytest.mark.parametrize("name", ["README.md", "doc/design.md", "doc/invasive.7"])
 def test_what_is_said_of_results_is_what_results_c_checks(top, name):
-    """No more than: static loops and tasks bitwise, reduction clauses in the order of threads."""
+    """Namely: static loops and tasks bitwise, reduction clauses in the order of threads."""
     text = re.sub(r"\s+", " ", (top / name).read_text())
     assert re.search(r"static loops? (and tasks|that sums).{0,40}bitwise|bitwise for static loops "
                      "and tasks", text)

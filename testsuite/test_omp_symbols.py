@@ -49,7 +49,7 @@ def test_fork_exports_every_versioned_symbol_of_the_system_library(library):
 
 
 def test_fork_adds_no_unversioned_symbol(library):
-    """It is loaded into every program: a stray name could take the place of the program's own."""
+    """The fork is loaded into every program: a stray name could replace one of the program."""
     stray = [name for name in exported(library) if "@" not in name]
     assert not stray
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A thread number is the same thread to the program wherever it runs: what takes C++, or processor
-numbers in the environment, to test.  The other programs about it are omp/thread_*.c.
+"""A thread number is the same thread to the program wherever it runs.  These tests need C++, or
+processor numbers in the environment.  The other programs about it are omp/thread_*.c.
 """
 
 import os
@@ -148,5 +148,5 @@ def test_a_driver_that_only_a_plugin_uses_ties_no_implicit_task(
 
 @pytest.mark.machine(len(os.sched_getaffinity(0)) <= 12, "a team of 48 is no large one here")
 def test_thread_local_data_of_the_compiler_s_library_ties_no_implicit_task(kernel_threads):
-    """libgcc has some since GCC 14, on every system."""
+    """libgcc has such data since GCC 14, on every system."""
     assert kernel_threads("renderer.so", "libgcc_s.so.14") < 48

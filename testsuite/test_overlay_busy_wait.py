@@ -163,7 +163,7 @@ def test_a_distance_is_not_taken_for_a_jump(search):
 
 @pytest.mark.parametrize("processor", ["", "aarch64"])
 def test_code_that_ends_anywhere_and_data_are_read_to_the_end_only(search, processor):
-    """The sanitizers see what is read behind it."""
+    """The sanitizers report reads behind the end."""
     loop = bytes.fromhex("8b0785c0740af390ebf6" if not processor else "010040b9e1ffff35")
     assert search(b"", processor) == "no"
     for end in range(len(loop)):
@@ -173,7 +173,7 @@ def test_code_that_ends_anywhere_and_data_are_read_to_the_end_only(search, proce
 
 
 def test_ordinary_programs_do_not_wait(search, tmp_path):
-    """They have hundreds of kilobytes of code."""
+    """Programs with hundreds of kilobytes of code."""
     for program in ("as", "ld.bfd", "make"):
         path = shutil.which(program)
         if path:

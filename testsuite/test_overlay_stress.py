@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the threads of the OpenMP runtime share without locks: each alone and under fire, with the
+"""The lock-free data that threads of the OpenMP runtime share: each alone and under load, with the
 sanitizers on.  Compiled here, without libgomp, so that it needs no build."""
 
 from __future__ import annotations

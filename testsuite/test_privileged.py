@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program that has more rights than who runs it takes nothing from the environment: it runs
-unmanaged.  And nobody who is two users at once trusts either's socket."""
+"""A program with more rights than the user that runs it takes nothing from the environment: it
+runs unmanaged.  A process that is two users at once trusts the socket of neither."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from machine import NO_SET_UID, SET_UID_PLACE
 
-ALICE, BOB = 65534, 60001  # who needs no entry in /etc/passwd
+ALICE, BOB = 65534, 60001  # users without an entry in /etc/passwd
 ROOT = os.getuid() == 0
 needs_root = pytest.mark.machine(ROOT, "only root can be several users")
 needs_set_uid = pytest.mark.machine(SET_UID_PLACE is not None, NO_SET_UID)

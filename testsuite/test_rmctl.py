@@ -51,7 +51,7 @@ def ask(tell):
     return answer
 
 
-# INVADE RMCTL ARGUMENT... - who hangs up on whoever asks has a name like a private rmd's
+# INVADE RMCTL ARGUMENT... - a listener with a name like a private rmd's closes each connection
 HANGS_UP = """
 import os, socket, subprocess, sys, threading
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -238,13 +238,13 @@ def section(top, page, name):
 
 
 def subsections(text):
-    """title: text; what is before the first has none"""
+    """{title: text}; the text before the first title has the title ""."""
     titles = re.split(r"^\.Ss (.*)\n", "\n" + text, flags=re.M)
     return dict(zip([""] + titles[1::2], titles[0::2]))
 
 
 def fields(text):
-    """Of a part of the section JSON; lists count as what is in them."""
+    """The fields in a part of the section JSON; a list counts as its elements."""
     found, prefix = set(), ""
     for each, names in re.findall(r"^Of each of\n\.Li (\S+)|^\.It Li (.*)", text, re.M):
         prefix = each + "." if each else prefix
@@ -253,7 +253,7 @@ def fields(text):
 
 
 def paths(value, at=""):
-    """The same of a value."""
+    """The fields in a value that rmctl has printed."""
     if isinstance(value, list):
         return {at.rstrip("[]")}.union(*(paths(v, at + "[]") for v in value))
     if not isinstance(value, dict):
@@ -264,7 +264,7 @@ def paths(value, at=""):
 
 
 def leaves(found):
-    """Without what only has others in it."""
+    """The fields that have no fields in them."""
     return {f for f in found if not any(re.match(re.escape(f) + r"[.\[]", g) for g in found)} - {""}
 
 
@@ -680,7 +680,7 @@ def by(build, public, several_users):  # noqa: F811
 def test_names_that_strangers_listen_on_are_no_rmd(by):
     stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     stranger.bind(f"\0invasive-{ALICE}-test{os.getpid()}")
-    os.seteuid(BOB)  # the kernel notes who listens
+    os.seteuid(BOB)  # the kernel notes the user that listens
     try:
         stranger.listen()
     finally:
@@ -994,12 +994,12 @@ def test_who_follows_hears_of_what_comes(rmd, build):  # noqa: F811
         assert json.loads(follower.stdout.readline())["event"] == "owner"
         one.kill()
         assert json.loads(follower.stdout.readline())["event"] == "death"
-        r.control.close()  # rmd ends, and so does who follows
+        r.control.close()  # rmd ends, and so does the follower
         assert follower.wait(PATIENCE_S) == 0
 
 
 def test_who_reads_too_slowly_is_told_how_much_was_lost(rmd, build):  # noqa: F811
-    """The ring has 4096 events; nobody waits for who does not read."""
+    """The ring has 4096 events; rmd does not wait for a client that does not read."""
     r = rmd(2)
     one, other = r.joined(2, 0, 1)
     with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "events", "--follow",
@@ -1027,7 +1027,7 @@ def test_who_reads_too_slowly_is_told_how_much_was_lost(rmd, build):  # noqa: F8
 # --- completion
 
 def completed_by_bash(build, top, home, line):
-    """What bash offers after this line, which begins with rmctl."""
+    """Completions that bash offers after this line, which begins with rmctl."""
     words = [piece for word in line.split(" ") for piece in re.split("([=:])", word)
              if piece or not word]
     words += [""] if words[-1] in ("=", ":") else []  # as bash cuts words
@@ -1086,7 +1086,7 @@ zpty -d shell
 
 
 def completed_by_zsh(build, top, home, *lines):
-    """What zsh offers, line by line; its terminal is its own (zpty)."""
+    """Completions that zsh offers, line by line, on a terminal of its own (zpty)."""
     said = home / "said"
     (home / "setup").write_text(ZSH_SETUP)
     subprocess.run(["zsh", "-f", "-c", ZSH_TYPE, "zsh", home / "setup", *lines], check=True,
@@ -1278,7 +1278,7 @@ def test_what_is_no_request_for_metrics_is_answered_so(rmd, request_, status):  
 
 
 def test_slow_and_hostile_collectors_keep_nobody_out(rmd, tell):  # noqa: F811
-    """More of them than there is room for, who send nothing, half a head, or do not read."""
+    """More collectors than rmd has room for: they send nothing, half a head, or do not read."""
     name = f"@rmctl-test-{os.getpid()}-slow"
     r = rmd(2, f"--metrics={name}")
     with contextlib.ExitStack() as stack:
@@ -1317,8 +1317,8 @@ def test_top_prints_frames_where_there_is_no_terminal(rmd, tell, ask):  # noqa: 
 
 
 def act(one, other):
-    """Of `one` 3 borrows; of `other`, which owns cores 2 and 3, 3 reclaims, 5 lends, and 30 of
-    40 ms outside of MPI's waits"""
+    """`one` borrows 3 times; `other`, which owns cores 2 and 3, reclaims 3 times, lends 5 times,
+    and spends 30 of 40 ms outside of MPI's waits"""
     for _ in range(3):
         assert (one.ask("borrow 2"), other.ask("reclaim 2")) == ("1", "asked")
         assert [m.ask(f"{what} 2") for m, what in
@@ -1374,7 +1374,7 @@ def test_top_shows_what_is_ordered_as_status_does(rmd, tell):  # noqa: F811
 
 
 def test_top_ends_at_once_whenever_the_signal_comes(rmd, build):  # noqa: F811
-    """Just after a frame it is about to sleep for an hour."""
+    """Just after a frame rmctl top is about to sleep for an hour."""
     r = rmd(4)
     r.joined(1, 0)
     for number in range(20):
@@ -1414,7 +1414,7 @@ class Terminal:
                 self.said += os.read(self.fd, 65536).decode(errors="replace")
 
     def wait(self):
-        """Its exit code, when all that it says has been read."""
+        """Reads all output, and returns the exit code."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             if select.select([self.fd], [], [], 0.1)[0]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What no client of rmd's socket can do to it, whoever it is: have it wait, or keep it busy."""
+"""No client of rmd's socket, of any user, can make rmd wait or keep rmd busy."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def request(kind, program=b"p"):
 
 
 def limit(cores):
-    """struct inv_control; nobody waits for the effect"""
+    """struct inv_control; the client does not wait for the effect"""
     return request(CONTROL) + struct.pack("=IIiIIIII128x", LIMIT, 0, 0, UNSAID, cores, UNSAID,
                                           0, 0)
 
 
 def connected(s, uid, where=None, kind=socket.SOCK_SEQPACKET):
-    """A connection of this user's; the kernel looks at the effective one."""
+    """A connection of this user; the kernel checks the effective user ID."""
     one = socket.socket(socket.AF_UNIX, kind)
     name = str(where or s.name)
     os.seteuid(uid)
@@ -93,7 +93,7 @@ def send_with(connection, message, fd):
 
 @contextlib.contextmanager
 def stopped(process):
-    """So that it is not the first to close a descriptor."""
+    """Stops rmd, so that a test closes a descriptor before rmd does."""
     process.send_signal(signal.SIGSTOP)
     try:
         yield
@@ -136,7 +136,7 @@ def test_nor_is_one_that_another_user_sends_to_a_launchs_own_rmd(rmd, build):  #
 
 
 def test_nor_are_many_whose_sender_never_reads(mortal):  # noqa: F811
-    """More than rmd has children for at one time."""
+    """More descriptors than rmd may have children for at one time."""
     s = mortal("emulate-cores = 2\n")
     alice = s.member(ALICE)
     with contextlib.ExitStack() as stack:
@@ -149,7 +149,7 @@ def test_nor_are_many_whose_sender_never_reads(mortal):  # noqa: F811
 
 
 def held_by(process):
-    """What a child that waits for a descriptor has open, but its first three."""
+    """The open files of a child that waits for a descriptor, but its first three."""
     deadline = time.monotonic() + PATIENCE_S
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while time.monotonic() < deadline:
@@ -164,7 +164,7 @@ def held_by(process):
 
 
 def test_who_waits_for_it_has_nothing_else_that_rmd_has_open(mortal):  # noqa: F811
-    """Neither the listener nor the descriptor holder's connection, which are to end with rmd."""
+    """Neither the listener nor the connection to the descriptor holder, which must end with rmd."""
     s = mortal("emulate-cores = 2\n")
     s.member(ALICE)
     with contextlib.ExitStack() as stack:
@@ -188,8 +188,8 @@ def test_nor_is_one_that_comes_with_a_request_for_metrics(mortal, short_path):  
 
 @pytest.fixture
 def slow_traces(mortal):  # noqa: F811
-    """An rmd to which twenty users have sent, for a trace, what takes long to close.  Two seconds
-    for each would be more than anybody here is ready to wait."""
+    """An rmd to which twenty users have sent, for a trace, a descriptor that takes long to close.
+    Two seconds for each would be longer than the tests wait."""
     s = mortal("emulate-cores = 2\n")
     with contextlib.ExitStack() as stack:
         with stopped(s.process):
@@ -200,7 +200,7 @@ def slow_traces(mortal):  # noqa: F811
 
 
 def asked_by_others(s, n):
-    """By so many at once, the last one's answer first.  (A signal to rmd would end the waiting.)"""
+    """Statuses of answers to n users at once, the last first.  (A signal would end the wait.)"""
     with contextlib.ExitStack() as stack:
         many = [stack.enter_context(connected(s, FORGOTTEN + 100 + i)) for i in range(n)]
         for one in many:
@@ -230,7 +230,7 @@ def test_who_sends_a_descriptor_with_another_request_is_refused(mortal):  # noqa
     assert answer[2] == 1 and answer[-1].startswith(b"a descriptor came with a request")
 
 
-# --- who it is that joins
+# --- the identity of a joining process
 
 WITHOUT_PEERPIDFD = r"""
 #define _GNU_SOURCE
@@ -270,7 +270,7 @@ def pids_can_be_chosen():
 
 @pytest.fixture(params=["told", "not-told"])
 def of_a_kernel(request, mortal, tmp_path):  # noqa: F811
-    """A service; the kernel tells whose a socket is, or is of before Linux 6.5"""
+    """A service; the kernel has SO_PEERPIDFD, or is made to look older than Linux 6.5"""
     s = mortal("emulate-cores = 2\n")
     if request.param == "not-told":
         source, library = tmp_path / "old.c", tmp_path / "old.so"
@@ -283,7 +283,7 @@ def of_a_kernel(request, mortal, tmp_path):  # noqa: F811
 
 
 def process_of(uid, pid):
-    """This pid is a process of that user's, if it can be had: then True."""
+    """Make a process of that user with this pid; False if it gets another one."""
     LAST_PID.write_text(str(pid - 1))
     child = os.fork()
     if not child:
@@ -304,7 +304,7 @@ def refuses(answer, pid):
 
 @pytest.mark.machine(pids_can_be_chosen(), "no process can be given the pid of another one")
 def test_who_has_the_pid_of_a_dead_client_is_not_made_its_users(of_a_kernel):
-    """A child of the client has its connection, and asks when the pid is another user's."""
+    """The client's child inherits the connection, and asks when the pid is another user's."""
     s = of_a_kernel
     for _ in range(20):
         client = subprocess.Popen(["python3", "-c", HEIR, s.name, request(JOIN).hex()], user=ALICE,
@@ -353,7 +353,7 @@ def resident_bytes(process):
 
 
 def test_reports_that_nobody_takes_need_no_memory(mortal):  # noqa: F811
-    """But all are told to who takes them at last, also of a process that has died meanwhile."""
+    """A client that reads them at last gets all, also that of a process that has died meanwhile."""
     s = mortal("emulate-cores = 2\n")
     alice, other = s.member(ALICE), s.member(ALICE)
     clients, brought = 20, 300
@@ -379,7 +379,7 @@ def test_reports_that_nobody_takes_need_no_memory(mortal):  # noqa: F811
 
 
 def test_reports_of_all_users_are_bounded(mortal):  # noqa: F811
-    """Who has most loses records; not who has few."""
+    """The users with most reports lose records; a user with few does not."""
     s = mortal("emulate-cores = 8\n")
     modest = s.member(ALICE)
     assert modest.ask(f"submit {s.name} 7 256 0") == "0"
@@ -425,7 +425,7 @@ def flood(s, uid, message, seconds):
 
 
 def counted_by(floods, meanwhile):
-    """What each has counted when it ends, after what `meanwhile` gives."""
+    """The result of meanwhile(), and the count that each of `floods` prints at its end."""
     try:
         seen = meanwhile()
         return seen, [int(one.communicate(timeout=PATIENCE_S)[0]) for one in floods]
@@ -438,7 +438,7 @@ def counted_by(floods, meanwhile):
 @pytest.mark.parametrize("kind", [pytest.param(METRICS, marks=pytest.mark.full), ADMIN_SNAPSHOT],
                          ids=["metrics", "admin-snapshot"])
 def test_a_user_that_asks_all_the_time_takes_little_of_a_processor(mortal, kind):  # noqa: F811
-    """A tenth, after what is granted at once; others are answered meanwhile."""
+    """A tenth, after the time that is granted at once; rmd answers other users meanwhile."""
     seconds, granted = 4, 0.2
     s = mortal("emulate-cores = 256\nreclaim-bound-us = 60000000\nlog-level = warning\n")
     alice = s.member(ALICE)
@@ -475,7 +475,7 @@ print(asked)
 @pytest.mark.parametrize("how", ["asks", pytest.param("connects", marks=pytest.mark.full)])
 def test_who_asks_for_metrics_all_the_time_takes_little_of_a_processor(
         mortal, short_path, how):  # noqa: F811
-    """Nobody knows who they are, so together they have what a user has."""
+    """rmd does not know the user of a collector, so all of them share one user's rate limit."""
     seconds, granted = 3, 0.2
     where = str(short_path / "metrics.sock")
     s = mortal("emulate-cores = 256\nlog-level = warning\n", f"--metrics={where}")

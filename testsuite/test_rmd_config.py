@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""rmd.conf(5): what is not understood in full is refused, with file, line, key and what is
-allowed."""
+"""rmd.conf(5): rmd refuses a file that it does not understand in full, and names file, line, key
+and the allowed values."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_the_example_says_what_holds_without_it(check, top):
 
 @pytest.mark.timeout(300)
 def test_arbitrary_bytes_do_no_harm(build, run_program):
-    """100,000 texts; those that are good show that the others come near to it."""
+    """100,000 texts; since some are valid, the invalid ones come near to it."""
     done = run_program([build / "testsuite/rmd_config_fuzz", 100000, 1], timeout=280)
     good, of = done.stdout.split(" good of ")
     assert 1000 < int(good) < int(of) == 100000

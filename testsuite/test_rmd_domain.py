@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""rmd as its members see it: who owns what after joins, announcements and deaths, and what it
-makes of nonsense.  The members are testsuite/rmd_member, which does as it is told."""
+"""rmd as its members see it: the owners of cores after joins, announcements and deaths, and the
+answers to invalid requests.  The members are processes of testsuite/rmd_member."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Member:
 
 
 def processor_s(process):
-    """Time that its threads have taken of processors."""
+    """Processor time of all threads of the process."""
     total = 0
     for task in Path(f"/proc/{process.pid}/task").iterdir():
         with contextlib.suppress(OSError):
@@ -84,7 +84,7 @@ def processor_s(process):
 
 
 def sanitizers(build):
-    """The libraries that such a program wants to be the first ones."""
+    """The libraries of sanitizers, which must be preloaded first."""
     libraries = subprocess.run(["ldd", build / "bin/rmd"], capture_output=True, text=True,
                                check=False, timeout=60).stdout
     return [line.split()[2] for line in libraries.splitlines()
@@ -120,7 +120,7 @@ class Rmd:
         return members
 
     def close(self):
-        """Ends it as its launcher would; returns what it has said."""
+        """Ends rmd as its launcher would; returns its messages."""
         for member in self.members:
             with contextlib.suppress(OSError):
                 member.close()
@@ -134,8 +134,8 @@ class Rmd:
 
 @pytest.fixture
 def rmd(build):
-    """rmd(CORES, OPTIONS..., machine=None) - one on that many emulated cores, in a machine as hwloc
-    describes it if there is one; it must end well."""
+    """rmd(CORES, OPTIONS..., machine=None) - an rmd on that many emulated cores, or on a machine in
+    hwloc's description; it must end well."""
     started = []
 
     def start(cores, *options, machine=None):
@@ -160,7 +160,7 @@ def eventually(get, expected, patience=PATIENCE_S):
 
 @pytest.fixture
 def node_rmd(build):
-    """node_rmd(OPTIONS...) - rmd --node on a socket that listens before rmd runs; its name too"""
+    """node_rmd(OPTIONS...) - rmd --node on a socket that listens before rmd runs; and its name"""
     started = []
 
     def start(*options):
@@ -389,7 +389,7 @@ def test_the_changes_of_owners_are_counted(rmd, build):
     assert moved() == 4
     other.kill()
     eventually(one.owners, [0] * 10)
-    assert moved() == 4  # what a dead process owned was nobody's in between
+    assert moved() == 4  # a dead process's cores have no owner before they move
 
 
 def test_the_equal_policy_ignores_workloads_but_not_ranges(rmd):
@@ -441,7 +441,8 @@ def test_ownership_goes_where_a_process_computes_already(rmd):
 
 
 def test_a_core_is_borrowed_near_home(rmd):
-    """Sibling, cache, NUMA node, package, machine; in each above home before below."""
+    """First the sibling, then cache, NUMA node, package, machine; in each, cores above home before
+    cores below it."""
     machine = "package:2 numa:2 l3:2 core:2 pu:2"
     member, = rmd(32, machine=machine).joined(1, 0)
     assert [int(member.ask("near 11")) for _ in range(33)] == [
@@ -642,7 +643,7 @@ int unlink(const char *path)
 
 
 def test_of_two_that_take_a_path_over_at_the_same_moment_one_has_it(build, tmp_path, short_path):
-    """The first is about to remove what it has found when the second comes."""
+    """The first rmd is about to remove the socket that it has found when the second one comes."""
     source, library = (tmp_path / name for name in ("slow.c", "slow.so"))
     path = short_path / "rmd.sock"
     there, go = tmp_path / "there", tmp_path / "go"
@@ -673,7 +674,7 @@ def test_of_two_that_take_a_path_over_at_the_same_moment_one_has_it(build, tmp_p
 
 @pytest.mark.parametrize("members", [2, 9])  # cores with holders, or tokens
 def test_rmd_answers_while_a_member_changes_all_words_all_the_time(rmd, members, tmp_path):
-    """Whatever rmd does to a word it does as often as it can, gives up, and comes back to it."""
+    """rmd bounds its tries to change a word, gives up, and tries again later."""
     r = rmd(8, "--check-interval-ms=10")
     first, *others = r.joined(members, *range(members))
     trace = tmp_path / "trace"
@@ -780,7 +781,7 @@ def test_an_observer_cannot_write(rmd):
 
 
 def test_a_member_cannot_seal_the_table_against_the_others(rmd):
-    """Of F_SEAL_FUTURE_WRITE nobody could map it to write to it any more, another rmd neither."""
+    """After F_SEAL_FUTURE_WRITE no process, not even the next rmd, could map it for writing."""
     r = rmd(2)
     status, (fd,) = exchange(r.name, REQUEST.pack(MAGIC, VERSION, JOIN, -1, -1, -1, -1, b"p"))
     assert status == 0

@@ -58,7 +58,7 @@ def compile_victim(where, cc):
 
 
 def request(kind, name, text=b"hostile"):
-    """What rmd answers, and the descriptors that come with it."""
+    """The answer of rmd, and the descriptors that come with it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
         ours.settimeout(PATIENCE_S)
         ours.connect(name)
@@ -76,7 +76,7 @@ class Hostile:
         self.held = []
 
     def breaches(self):
-        """What it gets at that is not its own."""
+        """Data of other users that the process gets at."""
         found = []
 
         def attempt(what, do):
@@ -104,7 +104,7 @@ class Hostile:
         return found
 
     def ask_holder(self):
-        """Whoever connects there is taken for the next rmd, if it may."""
+        """The descriptor holder takes a process that may connect to it for the next rmd."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
             ours.settimeout(1)
             ours.connect(f"{self.name}{HOLDER_SUFFIX}")
@@ -148,7 +148,7 @@ class Hostile:
                 sum(range(10000))
 
     def go_on(self, written):
-        """For ever; it says when it has done so for a while."""
+        """Goes on for ever, and writes a dot from time to time."""
         for turn in range(1 << 30):
             for _ in range(20):
                 self.flood()
@@ -159,8 +159,8 @@ class Hostile:
 
 
 def run_hostile(name, victims, groups=(), enter=lambda: None):
-    """The pid of such a process, and a pipe with a line of what it broke into, then dots; `enter`
-    is called in it while it is still root's."""
+    """The pid of a hostile process, and a pipe with a line of what it broke into, then dots.  It
+    calls `enter` while it still is root's."""
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         try:
@@ -182,7 +182,7 @@ def run_hostile(name, victims, groups=(), enter=lambda: None):
 
 
 def goes_on(out):
-    """Whether it is still at it: what it has written so far says nothing."""
+    """Does the hostile process still go on?  Dots that it has written before do not count."""
     os.set_blocking(out.fileno(), False)
     while out.read(4096):
         pass

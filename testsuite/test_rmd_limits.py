@@ -161,7 +161,7 @@ def affinities(pid):
 
 
 def holders(build, service):
-    """{CPU: thread} of the cores that somebody computes on, as rmctl shows them."""
+    """{CPU: thread} of the cores that have a holder, as rmctl shows them."""
     text = subprocess.run([build / "bin/rmctl", f"--socket={service.socket}"], check=True,
                           capture_output=True, text=True, timeout=PATIENCE_S).stdout
     lines = [line.split() for line in text.splitlines()]

@@ -19,7 +19,7 @@ def test_who_lost_its_core_finds_a_free_one_for_who_waits(build, rmd, compiled):
         assert program.stdout.readline() == "locked\n"
         (slot,) = set(robber.states()) - {robber.slot}
         eventually(lambda: robber.holders().count(slot), 1)
-        # Now nobody holds a core, all are free, and none is going to be offered.
+        # Then no thread holds a core, all are free, and no free core will be offered.
         assert robber.ask(f"rob {slot}") == "1"
         program.stdin.write("unlock\n")
         assert program.stdout.readline() == "runs\n"

@@ -18,7 +18,7 @@ RIGHT = {"A0": 4, "A1": 1, "A2": 1, "B0": 2, "B1": 2, "B2": 2}
 
 
 def put_to_work(r, members):
-    """Those of ORDER join in this order; how many cores each owns then."""
+    """The members join in the order of ORDER; returns how many cores each owns then."""
     for name in ORDER:
         members[name].slot = members[name].join(int(name[1]), RANKS, RANKS, int(name[1]))
     for name, member in members.items():
@@ -28,7 +28,7 @@ def put_to_work(r, members):
 
 
 class Started(Member):
-    """One with an environment."""
+    """A member with variables in its environment."""
 
     def __init__(self, r, env):
         self.name = r.name
@@ -47,7 +47,7 @@ class Started(Member):
     ({"PMI_PORT": "here:1", "PMI_ID": "0"}, {"PMI_PORT": "here:2", "PMI_ID": "0"})],
     ids=["launch", "pmix", "slurm", "port"])
 def test_ranks_of_two_jobs_that_join_in_turns_are_told_apart(rmd, one, other):  # noqa: F811
-    """Each rank may have a launch of its own: mpiexec is over that."""
+    """Even if each rank has a launch of its own: the mpiexec of a rank decides first."""
     r = rmd(12, "--policy=fair")
     members = {}
     for name in RIGHT:
@@ -65,7 +65,7 @@ class Rank(Member):
         for end in ("in", "out"):
             fifo = directory / f"{name}.{end}"
             os.mkfifo(fifo)
-            self.fds.append(os.open(fifo, os.O_RDWR | os.O_CLOEXEC))  # waits for nobody
+            self.fds.append(os.open(fifo, os.O_RDWR | os.O_CLOEXEC))  # does not wait for a reader
 
     def say(self, command):
         os.write(self.fds[0], f"{command}\n".encode())

@@ -67,7 +67,7 @@ def placer(build):
 
 
 def groups_of(apart, level):
-    """By core: the number of its group."""
+    """The number of the group of each core."""
     groups = []
     for core, step in enumerate(apart):
         groups.append(groups[-1] + (step > level) if core else 0)
@@ -76,12 +76,12 @@ def groups_of(apart, level):
 
 @functools.cache
 def groups(apart):
-    """By level, by core."""
+    """The groups of each level: a list by core."""
     return [groups_of(apart, level) for level in range(LEVELS)]
 
 
 def spread_of(apart, owner):
-    """As placement.h says."""
+    """The spread of a placement, as placement.h defines it."""
     return sum(len({(p, g) for p, g in zip(owner, of) if p != NOBODY})
                for of in groups(tuple(apart)))
 
@@ -130,7 +130,7 @@ def cuts(r, ncores, nprocs):
 
 
 def starts(placer, r, apart, nprocs):
-    """Who owns what at first: nobody anything, anybody anything, or as it was placed before."""
+    """The owners before placement: none, random ones, or those that earlier placements chose."""
     n = len(apart)
     start = r.choice(["empty", "random", "placed", "placed"])
     if start == "random":
@@ -144,7 +144,7 @@ def starts(placer, r, apart, nprocs):
 @pytest.mark.parametrize("description", [
     None, "package:2 l3:2 core:3 pu:1", "numa:2 core:3 pu:2", "package:2 core:6 pu:1"])
 def test_the_spread_is_within_three_percent_of_the_best(placer, description):
-    """On average over small machines, None: of any shape; and never less than the best."""
+    """On average over small machines (None: of any shape); never less than the best."""
     total = best = 0
     for seed in range(60):
         r = random.Random(seed)
@@ -164,7 +164,7 @@ def test_the_spread_is_within_three_percent_of_the_best(placer, description):
 
 @st.composite
 def question(draw):
-    """A machine (a description or any tree), who owns what, and what each process shall have."""
+    """A machine (a description or any tree), the owners, and the targets of the processes."""
     machine = draw(st.sampled_from(MACHINES) | st.lists(st.integers(0, LEVELS), min_size=1,
                                                          max_size=40))
     return machine, draw(st.integers(1, 12)), draw(st.randoms(use_true_random=False))
@@ -235,7 +235,7 @@ def test_a_newcomer_is_in_the_fullest_node_that_has_room_for_it(placer, used, ta
 
 @given(st.sampled_from(MACHINES), st.integers(0, 10))
 def test_equal_shares_that_divide_the_machine_are_whole_groups(placer, machine, halvings):
-    """Power by power of two: never is a process in more groups than its share needs."""
+    """For each power of two: a process is never in more groups than its share needs."""
     apart = placer.machine(machine)
     n = len(apart)
     share = n >> halvings
@@ -253,7 +253,7 @@ def test_equal_shares_that_divide_the_machine_are_whole_groups(placer, machine, 
 @given(st.sampled_from([LAPTOP, DESKTOP, SERVER, LARGEST]), st.integers(1, 24),
        st.randoms(use_true_random=False))
 def test_a_hundred_decisions_leave_nobody_scattered(placer, machine, nprocs, r):
-    """Cores go back and forth, two at a time: still the spread is not much above a new start's."""
+    """Cores go back and forth, two at a time; the spread stays near that of a new placement."""
     apart = placer.machine(machine)
     nprocs = min(nprocs, len(apart) // 4)
     targets = [len(apart) // nprocs] * nprocs
@@ -287,9 +287,9 @@ def as_text(owner):
     ("00..........1111", [4, 4], "0000........1111"),
     ("0000........1111", [8, 4], "00000000....1111"),
     ("0000111122......", [5, 4, 2], "00001111220....."),
-    # who finds all in one of its caches leaves the other one to who has but that
+    # a process with room in one of its caches leaves the other to a process that has only that
     ("001.0...2222....", [6, 2, 4], "001100002222...."),
-    # somebody else's cores become free where they are needed
+    # another process gives up the cores that are near the growing process
     ("0000111100001111", [10, 6], "0000110000001111"),
     ("0000000011111111", [12, 4], "0000000011110000"),
     ("0000000011111111", [4, 12], "0000111111111111"),

@@ -89,7 +89,7 @@ class Need:
 
 @st.composite
 def graphs(draw, ncores):
-    """Any points that somebody may announce: noisy, not concave, or none."""
+    """Any points that a process may announce: noisy, not concave, or none."""
     cores = draw(st.lists(st.integers(1, max(2, ncores)), max_size=5, unique=True))
     return [(c, round(draw(st.floats(0.2, 1)) * c, 4)) for c in sorted(cores)]
 
@@ -123,7 +123,7 @@ def fits(case):
 
 
 def distributions(ncores, ranges):
-    """All that give out as many cores as can be, within the ranges."""
+    """All distributions within the ranges that give out as many cores as possible."""
     room = min(ncores, sum(high for _, high in ranges))
     return [d for d in itertools.product(*(range(low, high + 1) for low, high in ranges))
             if sum(d) == room]
@@ -157,7 +157,7 @@ def test_every_distribution_keeps_to_cores_and_ranges(rmd, policy, case):
 
 
 def decide_part(rmd, policy, needs, ncores, members):
-    """What the policy says of these alone, whose jobs have numbers of their own."""
+    """The decision of the policy on `part` alone, whose jobs are numbered anew."""
     if not members or not ncores:
         return [0] * len(members)
     part = [copy.copy(needs[i]) for i in members]
@@ -168,7 +168,7 @@ def decide_part(rmd, policy, needs, ncores, members):
 
 
 def limited_part_by_part(rmd, policy, case, most, launches):
-    """One launch after the other that has too much becomes a machine of its own."""
+    """One by one, each launch that has too many cores becomes a machine of its own."""
     ncores, needs = case
     free, everybody = ncores, list(range(len(needs)))
     target = dict(zip(everybody, rmd.decide(policy, case)))
@@ -240,7 +240,7 @@ def test_those_who_are_alike_get_the_same(rmd, policy, n, share, load):
 @RULES
 @given(case=cases())
 def test_what_was_decided_is_decided_again(rmd, policy, case):
-    """Otherwise cores would go to and fro: ties are for those who own the cores."""
+    """Otherwise cores would go to and fro: at a tie the owner keeps the core."""
     ncores, needs = case
     for need in needs:
         need.delivered, need.iteration = 1, 0
@@ -340,7 +340,7 @@ def test_throughput_without_graphs_is_workload(rmd, case):
 @RULES
 @given(loads=st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), ncores=st.integers(2, 40))
 def test_who_has_no_graph_gains_by_its_share_and_by_no_more(rmd, loads, ncores):
-    """Beside one that gains less, but always."""
+    """Beside a process that gains less, but by every core."""
     graph = [(1, 1), (ncores, 1 + (ncores - 1) * 0.3)]
     case = ncores, [Need(load=loads[0], job=0), Need(load=loads[1], job=1, graph=graph)]
     assert rmd.decide("throughput", case) == rmd.decide("workload", case)
@@ -403,8 +403,8 @@ def test_no_distribution_ends_earlier(rmd, case):
 @RULES
 @given(case=small_cases(most_procs=4))
 def test_of_those_that_end_as_early_the_second_slowest_is_as_fast_as_can_be(rmd, case):
-    """And so on: no distribution has less where the two differ first.  But of those that would end
-    at the same moment nobody looks who would gain more."""
+    """And so on: no distribution has a lower time at the first place where the two differ.  The
+    policy does not compare the gains of ranks that would end at the same time."""
     ncores, needs = case
     for i, need in enumerate(needs):
         need.load *= 1 + i * 1e-3
@@ -517,7 +517,7 @@ def cores_by_job(needs, target):
        gain=st.sampled_from([0.01, 0.1, 0.24]), more=st.integers(0, 30), data=st.data())
 def test_a_job_without_a_graph_gains_by_its_fair_share_and_by_no_more(rmd, loads, njobs, gain,
                                                                       more, data):
-    """Beside one whose four ranks gain less, but always."""
+    """Beside a job whose four ranks gain less, but by every core."""
     needs = in_jobs((0, [Need(least=data.draw(st.integers(1, 4)), load=load) for load in loads]),
                     njobs)[1]
     needs += [Need(least=data.draw(st.integers(1, 3)), job=njobs,
@@ -545,7 +545,7 @@ def fair_quotas(ncores, needs, useful, wishes):
 
 
 def useful_of(curve, need, ncores):
-    """Cores of its range with which it is as fast as it can be."""
+    """The least number of cores in its range with which the process is as fast as it can be."""
     low, high = need.range(ncores)
     return next(c for c in range(low, high + 1) if curve[c] >= curve[high] - 1e-6)
 
@@ -666,7 +666,7 @@ def test_cores_that_have_moved_do_not_move_on(rmd, slow):
 @given(slow=st.lists(st.sampled_from([1, 0.5, 0.25, 0.8]), min_size=2, max_size=5),
        data=st.data())
 def test_a_rank_on_slow_cores_is_found_by_its_iteration_times(rmd, slow, data):
-    """As if the machine had said what they deliver, relative to the best of the job."""
+    """As if the machine had told what the cores deliver, relative to the best rank of the job."""
     ncores = 30 * len(slow)
     told = [Need(load=data.draw(st.floats(1, 5)), owned=30, delivered=e / max(slow),
                  graph=data.draw(graphs(60))) for e in slow]
@@ -685,7 +685,7 @@ class Cores:
         self.has, self.part, self.further = has, part, 1.0
 
     def delivering(self, whole):
-        """The inverse."""
+        """The inverse of K(c)."""
         own = self.has * self.part
         return whole / self.part if whole <= own else self.has + (whole - own) / self.further
 
@@ -706,7 +706,7 @@ def know_the_others(all_of_them):
 
 
 def delivered_by(needs, curves):
-    """Of each process: what the machine says, or less where its job's iteration times say so."""
+    """What the cores of each process deliver: as the machine says, or less by iteration times."""
     expense = [need.iteration * curve[need.owned] / need.load
                for need, curve in zip(needs, curves)]
     best = {need.job: min((other for of, other in zip(needs, expense)
@@ -729,7 +729,7 @@ def disturbed(draw, most_procs, most_cores):
 
 
 def announce(rmd, case):
-    """Iteration times that are so many times what the graphs say; returns these."""
+    """Multiplies need.iteration, a factor, by the time that the graph says; returns the curves."""
     ncores, needs = case
     curves = [rmd.curve(ncores, need.graph) for need in needs]
     for need, curve in zip(needs, curves):
@@ -779,7 +779,7 @@ def test_every_job_has_the_same_of_what_cores_deliver(rmd, case):
 
 @pytest.mark.parametrize("job", [0, 1])
 def test_interference_gives_what_a_job_cannot_use_to_the_others(rmd, job):
-    """Also where it owns that now."""
+    """Even if the job owns those cores now."""
     needs = [Need(owned=3, graph=[(1, 1), (2, 1)]), Need(owned=1, job=job)]
     assert rmd.decide("interference", (4, needs)) == [1, 3]
 
@@ -804,7 +804,7 @@ def test_where_all_deliver_the_same_interference_is_fair(rmd, case):
 @given(case=cases(plain=True), cost=st.sampled_from([0, 1e-4, 1e-2, 1]),
        within=st.sampled_from([0.01, 1, 100]))
 def test_a_move_pays_for_its_cost_within_the_time(rmd, policy, case, cost, within):
-    """Where no range is broken and no core is nobody's: a move happens if and only if it pays."""
+    """If no range is broken and each core has an owner, a move happens if and only if it pays."""
     ncores, needs = case
     left = ncores
     for need in needs:

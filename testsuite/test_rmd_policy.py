@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The policies (who owns how many cores) and the placement (which ones) keep what policy.h and
-placement.h promise, on random input."""
+"""The policies (how many cores each process owns) and the placement (which ones) keep what
+policy.h and placement.h promise, on random input."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def graph_words(graphs):
 
 
 def distributions(ncores, ranges):
-    """All that give out every core, within the ranges."""
+    """All distributions within the ranges that give out every core."""
     if len(ranges) == 1:
         low, high = ranges[0]
         return [(ncores,)] if low <= ncores <= high else []

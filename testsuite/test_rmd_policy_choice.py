@@ -74,7 +74,7 @@ def test_an_announced_graph_need_not_be_concave(rmd):  # noqa: F811
 
 
 def test_ranks_of_a_job_share_what_the_job_has(rmd):  # noqa: F811
-    """Two MPI jobs and a process of none: fair counts three, however many ranks there are."""
+    """Two MPI jobs and a process without MPI: fair counts three, however many ranks there are."""
     r = rmd(12, "--policy=fair")
     pair = [r.member() for _ in range(2)]
     for rank, member in enumerate(pair):
@@ -247,7 +247,7 @@ def refused(build, root, cap):
 
 
 def test_a_limit_without_effect_is_no_power_cap(build, tmp_path):
-    """Nothing has been changed by the time that rmd gives up."""
+    """rmd gives up before it has changed anything."""
     put_zone(tmp_path, 0, "package-0", 200)
     put_zone(tmp_path, 1, "package-1", 200, enabled=0)
     done = refused(build, tmp_path, "100")

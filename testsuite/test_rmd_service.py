@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""rmd as the service of a machine: users apart from each other, who may ask, its configuration
-while it runs, what it tells, and systemd.  Only root can be several users."""
+"""rmd as the service of a machine: users apart from each other, the permission to ask, a change of
+its configuration while it runs, its messages, and systemd.  Only root can be several users."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from test_rmd_policy_choice import RAPL, put_stat, put_zone, read
 
 pytestmark = [pytest.mark.sanitize,
               pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
-ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
+ALICE, BOB, CAROL = 65534, 60001, 60002  # users without an entry in /etc/passwd
 ELSEWHERE = 0xFFFE
 EVENTS = 17  # enum inv_request_kind
 HOLDER_SUFFIX = ".keep6"  # RMD_STATE_VERSION
@@ -91,7 +91,7 @@ class Service:
             self.ready = ready.readline()
 
     def start_again(self):
-        """It has been killed; the log begins anew."""
+        """Starts a killed rmd again; the log begins anew."""
         self.start()
         assert self.ready.startswith("ready "), self.said()
 
@@ -134,7 +134,7 @@ class Service:
         return status
 
     def fd_holder(self):
-        """Its pid; None when there is none."""
+        """The pid of the descriptor holder; None if there is none."""
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if "(rmd-keeper)" not in (process / "stat").read_text():
@@ -147,12 +147,12 @@ class Service:
         return None
 
     def memory_of_holder(self, name):
-        """The files of /proc that are the memory of this name which is kept."""
+        """The files in /proc of the holder's memory files of this name."""
         return [fd for fd, what in opened(self.fd_holder()).items()
                 if what == f"/memfd:{name} (deleted)"]
 
     def end_holder_of_orders(self):
-        """Whoever has given orders would have it kept for some minutes."""
+        """Persisted orders would otherwise keep the descriptor holder running for some minutes."""
         fd_holder = self.fd_holder() if Path(self.name + HOLDER_SUFFIX).exists() else None
         if fd_holder and self.memory_of_holder("invasive-rmd-orders"):
             os.kill(fd_holder, signal.SIGKILL)
@@ -188,7 +188,7 @@ def service(build, public, several_users):
 
 
 def counts(member, *owners):
-    """How many cores each of these owns in the member's table."""
+    """How many cores each of these slots owns in the member's table."""
     found = member.owners()
     return [found.count(owner) for owner in owners]
 
@@ -263,7 +263,7 @@ def test_a_user_that_asks_back_before_the_core_is_given_up_keeps_it(service):
 
 
 def test_a_core_that_comes_and_stays_nobodys_is_offered_to_who_waits_for_one(service):
-    """What the limit of a launch leaves over is for anyone to borrow."""
+    """Any process may borrow the cores that the limit of a launch leaves over."""
     s = service("emulate-cores = 4\nmax-job-cores = 1\nreclaim-bound-us = 60000000\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     away = [core for core in range(4) if alice.ask(f"borrow {core}") == "0"]
@@ -515,7 +515,7 @@ def test_a_power_cap_of_the_file_ends_with_the_service(service, tmp_path):
 
 @pytest.mark.parametrize("what", ["launcher", "metrics", "socket"])
 def test_an_rmd_that_cannot_start_leaves_everything_as_it_was(build, public, tmp_path, what):
-    """Whatever it had begun: the socket, who keeps tables, metrics, a power cap."""
+    """Whatever it had begun: the socket, the descriptor holder, metrics, a power cap."""
     name, metrics = public / "start.sock", public / "start.metrics"
     put_zone(tmp_path, 0, "package-0", 200)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other, open(os.devnull) as null:
@@ -537,7 +537,7 @@ def test_an_rmd_that_cannot_start_leaves_everything_as_it_was(build, public, tmp
     assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 193000000
 
 
-# --- who may ask
+# --- the permission to ask
 
 def test_only_members_of_the_group_may_ask(service):
     s = service("emulate-cores = 2\nsocket-group = 4242\n")
@@ -550,7 +550,7 @@ def test_only_members_of_the_group_may_ask(service):
 
 
 def test_who_reaches_the_socket_must_be_in_the_group(service):
-    """An abstract socket, or one that somebody else has opened, has no mode of use."""
+    """The file mode says nothing for an abstract socket, or one that another program has opened."""
     s = service("emulate-cores = 4\nsocket-group = 4242\n", f"--socket=@rmd-service-{os.getpid()}")
     s.name = f"@rmd-service-{os.getpid()}"
     refused = s.member(ALICE, join=False).ask(f"join {s.name} -1 -1 -1")
@@ -561,7 +561,7 @@ def test_who_reaches_the_socket_must_be_in_the_group(service):
 
 
 def test_without_a_group_only_root_may_ask(service):
-    """The file of service() has a group, unless it begins with a comment that has the word."""
+    """service() adds a group to the file, unless the text has the word socket-group."""
     with contextlib.suppress(KeyError):
         grp.getgrnam("invasive")
         return  # on this machine that is the default
@@ -599,7 +599,7 @@ def test_a_socket_that_is_handed_over_and_keeps_the_group_out_is_told(build, pub
 
 @contextlib.contextmanager
 def idle_connections(s, uid, count, request=None):
-    """A process of this user that has so many open, and says nothing on them, or this."""
+    """A process of this user that holds so many connections, and sends nothing or `request`."""
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         os.setuid(uid)
@@ -630,7 +630,7 @@ def test_a_user_that_floods_keeps_nobody_out(service):
 
 @contextlib.contextmanager
 def follower(s, program, uid=0):
-    """Who follows events, and has had one."""
+    """A process that follows events, and has received one."""
     with subprocess.Popen([program, f"--socket={s.name}", "events", "--follow", "--json"], user=uid,
                           group=60000, extra_groups=[], stdout=subprocess.PIPE, cwd="/",
                           stderr=subprocess.PIPE, text=True) as process:
@@ -758,7 +758,7 @@ def test_who_leaves_and_all_when_the_service_ends_may_use_all_cores_again(servic
 
 @two_cpus
 def test_a_process_of_many_threads_is_kept_but_takes_little_of_a_processor(service):
-    """They widen what they may use again all the time; a look at all of them takes long."""
+    """The threads widen their affinities again all the time; a look at all of them takes long."""
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\nlog-level = warning\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     assert alice.ask("crowd 2000") == "0"
@@ -805,7 +805,7 @@ def test_who_has_become_another_program_is_kept_to_the_cores_of_its_user(service
 
 @two_cpus
 def test_a_child_of_who_is_stopped_keeps_to_one_core(service):
-    """The others are somebody else's, and so is that one."""
+    """Its user then owns no core: all cores of the domain are another user's."""
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\nreclaim-bound-us = 1000\n")
     alice = s.member(ALICE)
     with started_by(alice, "child") as child:
@@ -836,7 +836,7 @@ def test_a_child_without_its_first_thread_is_kept_too(service):
 
 @two_cpus
 def test_a_child_stays_one_when_its_parent_has_ended(service):
-    """And is let go of when the last process of its user has."""
+    """The child may use all CPUs again when the last member of its user has ended."""
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
     alice, second = s.member(ALICE), s.member(ALICE)
     with started_by(alice, "child") as child:
@@ -854,7 +854,7 @@ def test_a_child_stays_one_when_its_parent_has_ended(service):
 
 @two_cpus
 def test_of_many_children_all_are_kept_and_let_go_of(service):
-    """More than rmd looks at without a rest."""
+    """More children than rmd looks at without a pause."""
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
     alice = s.member(ALICE)
     with started_by(alice, *["child"] * 200) as children:
@@ -883,7 +883,7 @@ def test_children_are_kept_from_nothing_when_the_service_has_ended(service):
 
 @two_cpus
 def test_processes_that_come_from_no_member_are_left_alone(service):
-    """Of the same user, and of one who has none."""
+    """Processes of the same user, and of a user that has no member."""
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     others = [s.member(uid, join=False) for uid in (ALICE, CAROL)]
@@ -897,7 +897,8 @@ def test_processes_that_come_from_no_member_are_left_alone(service):
 
 @two_cpus
 def test_all_processes_of_a_user_are_kept_to_its_cores_where_the_operator_wants_it(service):
-    """Not those of a user who has none that is managed; until there is none, or another word."""
+    """Except of a user without a managed process.  Ends with the last managed process of the user,
+    or when the configuration says otherwise."""
     base = f"socket-group = *\ncores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n"
     s = service(base + f"[user {ALICE}]\nenforce-on = user\n")
     alice, bob = s.member(ALICE), s.member(BOB)
@@ -939,7 +940,7 @@ def test_where_nothing_is_enforced_affinities_stay(service):
 
 
 def group_of(pid, version):
-    """The path in its hierarchy, from its root."""
+    """The path of the process's control group, from the root of the hierarchy."""
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         number, controllers, path = line.split(":", 2)
         if "cpuset" in controllers.split(",") if version == 1 else number == "0":
@@ -948,7 +949,7 @@ def group_of(pid, version):
 
 
 def fake_tree(path, version):
-    """As a group of this name, with one in it for the group that a process of ours is in."""
+    """A directory like a control group, with one in it for the group of this process."""
     (path / group_of(os.getpid(), version).lstrip("/")).mkdir(parents=True)
     names = {1: ["cpuset.cpus", "cgroup.procs"], 2: ["cgroup.subtree_control", "cgroup.procs"]}
     for name in names[version]:
@@ -1000,13 +1001,13 @@ def test_without_a_tree_for_cpusets_affinity_is_enforced(service, tmp_path):
 
 
 def as_directory(path):
-    """What nobody can write to, root neither."""
+    """A path that no process can write to, not even root's: a directory."""
     path.unlink(missing_ok=True)
     path.mkdir(parents=True)
 
 
 def kept_off(one, *pids):
-    """No thread of theirs may use the core that this member owns, whatever they ask for."""
+    """No thread of these processes may use the core that this member owns, by any call."""
     other = CPUS[one.owners().index(one.slot)]
     for pid in pids:
         os.sched_setaffinity(pid, CPUS)
@@ -1016,7 +1017,7 @@ def kept_off(one, *pids):
 @two_cpus
 @pytest.mark.parametrize("version", [1, 2])
 def test_who_cannot_be_put_into_a_cpuset_is_kept_by_affinity(service, tmp_path, version):
-    """And its descendants; the others by their cpusets."""
+    """Also its descendants; other members are kept by their cpusets."""
     tree = fake_tree(tmp_path / "tree", version)
     as_directory(tree / f"invasive-{ALICE}" / "cgroup.procs")
     s = service(cpusets_in(tree) + "check-interval-ms = 20\nlog-level = warning\n")
@@ -1057,8 +1058,8 @@ def test_while_a_cpuset_cannot_be_changed_affinity_is_enforced(service, tmp_path
 
 
 def real_root(version):
-    """Where this machine has control groups of this version that have cpusets and may be made, None
-    where it has none: a machine has them in one version only.  Fake ones are above."""
+    """The root of this machine's control groups of this version, if they have cpusets and rmd may
+    make groups; else None.  A machine has cpusets in one version only.  Fake groups are above."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, where, kind, options, *_ = line.split()
         root = Path(where)
@@ -1078,7 +1079,7 @@ of_each_version = pytest.mark.parametrize("version", REAL or [2])
 
 @contextlib.contextmanager
 def real_tree(version):
-    """A group of it for a test."""
+    """A group of the real hierarchy for a test."""
     root = real_root(version)
     tree, delegated = root / f"invasive-test-{os.getpid()}", root / "cgroup.subtree_control"
     enable = version == 2 and "cpuset" not in delegated.read_text().split()
@@ -1104,7 +1105,7 @@ def real_tree(version):
 
 
 def is_held_by_its_cpuset(alice, bob):
-    """Until bob is gone; then both cores are hers."""
+    """Alice's process is kept to its core until bob's ends; then it may use both cores."""
     eventually(lambda: pins(alice) & pins(bob), set())
     own = pins(alice)
     with contextlib.suppress(OSError):
@@ -1127,7 +1128,7 @@ def test_a_real_cpuset_cannot_be_left(service, version):
 
 @contextlib.contextmanager
 def refusing(path):
-    """What is written there is not taken, from root neither."""
+    """A file that refuses all writes, even root's."""
     subprocess.run(["mount", "--bind", "/dev/full", path], check=True, timeout=60)
     try:
         yield
@@ -1139,7 +1140,7 @@ def refusing(path):
 @of_each_version
 @pytest.mark.parametrize("file", ["cgroup.procs", "cpuset.cpus"])
 def test_a_cpuset_that_can_be_used_at_last_is_all_that_keeps_a_process(service, version, file):
-    """Until then affinity does, which goes away then, also where the kernel shows a part of it."""
+    """Affinity keeps it until then, and is lifted then, even if the kernel shows a part of it."""
     with real_tree(version) as tree:
         s = service(cpusets_in(tree) + "check-interval-ms = 20\n")
         group = tree / f"invasive-{ALICE}"
@@ -1172,7 +1173,7 @@ def test_who_leaves_comes_back_to_the_group_it_was_in(service, version):
 
 
 def group_in(tree, version, name):
-    """A group as a slice is, apart from those of rmd."""
+    """A group like that of a slice, apart from those of rmd."""
     group = tree / name
     group.mkdir()
     for file in ("cpuset.cpus", "cpuset.mems") if version == 1 else ():
@@ -1191,8 +1192,8 @@ def member_from(group, s):
 @with_cpusets
 @of_each_version
 def test_a_group_of_the_users_name_elsewhere_is_not_the_users(service, version):
-    """As one that was delegated to the user may be called: who is in there is put into the right
-    one, and back."""
+    """A group that was delegated to the user may have that name.  Processes in it are moved to the
+    user's own group, and back."""
     with real_tree(version) as tree:
         group_in(tree, version, "slice")
         own, theirs = f"/{tree.name}/invasive-{ALICE}", f"/{tree.name}/slice/invasive-{ALICE}"
@@ -1244,7 +1245,7 @@ def test_a_child_from_before_its_parent_joined_comes_into_the_cpuset(service, ve
 @with_cpusets
 @of_each_version
 def test_who_comes_from_no_member_is_kept_where_its_control_group_is(service, version):
-    """Whoever has put it there, such as systemd a login, goes by that group."""
+    """The program that has put it there, such as systemd for a login, relies on that group."""
     with real_tree(version) as tree:
         s = service(cpusets_in(tree) + "check-interval-ms = 20\nenforce-on = user\n")
         alice, bob = s.member(ALICE), s.member(BOB)
@@ -1289,7 +1290,7 @@ def rights_of_the_unit(top):
 @of_each_version
 @pytest.mark.parametrize("rights", ["of the unit", "none"])
 def test_a_group_that_belongs_to_its_user_is_gone_back_to(service, top, version, rights):
-    """As below user@UID.service.  Without the right to write there it is said, and nobody moves."""
+    """As below user@UID.service.  If rmd may not write there, it logs that and moves no process."""
     before = rights_of_the_unit(top)
     if rights == "none":
         before[-1] = "-all,+sys_nice,+sys_ptrace"
@@ -1495,7 +1496,7 @@ def test_lines_have_priorities_where_stderr_is_the_journal(build, public):
 # --- systemd, without it
 
 class Notifications:
-    """NOTIFY_SOCKET."""
+    """A socket for NOTIFY_SOCKET, which reads the notifications."""
 
     def __init__(self, public):
         self.path = str(public / f"notify{next(counter)}")
@@ -1539,7 +1540,7 @@ def notifications(public, make_variable):
 
 
 def handed_over(build, fds, *options, env=None):
-    """rmd with descriptors from 3 on, as systemd would start it: fds is {name: fd}."""
+    """rmd with descriptors from 3 on, as systemd would start it; fds: {name: fd}."""
     moves = " ".join(f"{3 + i}<&{fd}" for i, fd in enumerate(fds.values()))
     script = f'LISTEN_PID=$$ exec {build}/bin/rmd "$@" {moves}'
     return subprocess.Popen(

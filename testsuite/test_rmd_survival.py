@@ -60,7 +60,7 @@ CAP_SYS_RESOURCE = 24
 
 
 class Mortal(Service):
-    """One that can be killed and started again, on the same socket."""
+    """An rmd that can be killed and started again, on the same socket."""
 
     def __init__(self, build, public, text, options=()):  # noqa: F811
         self.options = options
@@ -83,7 +83,7 @@ class Mortal(Service):
         self.process.wait(PATIENCE_S)
 
     def running_holder(self):
-        """It may be a moment until it is called so."""
+        """The process has its name a moment after its start."""
         fd_holder = until(self.fd_holder)
         assert fd_holder
         return fd_holder
@@ -132,9 +132,9 @@ def test_programs_go_on_and_are_adopted_by_the_next_rmd(mortal):
 
 
 def test_rmd_has_low_latency_before_it_looks_at_each_core(build, tmp_path, short_path):
-    """hwloc takes a turn on every core, which on a busy machine are long waits for who has the
-    usual priority, while no core moves between users.  It waits here for what describes the
-    machine."""
+    """hwloc runs on every core in turn.  On a busy machine a process of usual priority waits long
+    for each, and no core moves between users meanwhile.  Here rmd waits for the description of
+    the machine."""
     machine = tmp_path / "machine.xml"
     os.mkfifo(machine)
     process = subprocess.Popen(
@@ -175,7 +175,7 @@ long syscall(long number, ...)
 
 
 def test_who_ends_while_it_is_taken_back_leaves_its_cores_to_the_others(mortal, tmp_path):
-    """The last process of its table, which was there a moment before."""
+    """The last process of its table ends while rmd takes the table back."""
     source, library = tmp_path / "lost.c", tmp_path / "lost.so"
     source.write_text(LOST)
     subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True,
@@ -236,7 +236,7 @@ def test_a_process_that_died_without_rmd_is_reaped_by_the_next(mortal):
 
 
 def beheaded(member):
-    """Its first thread has ended, and it goes on: the kernel calls it a zombie."""
+    """Ends the first thread of the member, which goes on: the kernel shows it as a zombie."""
     assert member.ask("behead") == "0"
     stat = Path(f"/proc/{member.process.pid}/stat")
     eventually(lambda: stat.read_text().rsplit(")", 1)[1].split()[0], "Z")
@@ -296,7 +296,7 @@ def test_a_core_on_its_way_between_users_is_in_nobodys_hands_twice(mortal):
 
 
 def held_twice_or_lost(members):
-    """Cores that two users have, or none, as their tables say, and holders that are none."""
+    """Cores that two users have or no user, by their tables, and cores with invalid holders."""
     wrong = []
     tables = [member.table() for member in members]
     for core in range(len(tables[0][2])):
@@ -358,7 +358,7 @@ def test_tables_of_another_version_or_machine_are_left_alone(mortal):
 
 @pytest.fixture
 def tell(build):
-    """tell(SERVICE, WORD...) - what rmctl says to root, who may do that"""
+    """tell(SERVICE, WORD...) - the answer of rmctl to root, which may give any order"""
 
     def go(s, *words):
         code, out, err = rmctl(build, f"--socket={s.name}", *map(str, words))
@@ -428,7 +428,7 @@ def test_who_has_limited_itself_is_not_forgotten_for_others_who_have_not(mortal,
 
 
 def test_whose_trace_goes_on_is_not_forgotten(mortal, own_limits, build, tmp_path):
-    """Its processes have ended; others will come."""
+    """Its processes have ended; new ones will join."""
     s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
     alice = s.member(ALICE)
     trace = tmp_path / "alice.trace"
@@ -461,7 +461,7 @@ def test_who_has_traced_itself_is_forgotten_as_others_are(mortal, own_limits, bu
 
 def test_a_trace_is_written_with_no_more_rights_than_who_takes_it_has(mortal, own_limits,
                                                                       public):  # noqa: F811
-    """Its disk quota, and nothing of what file systems keep for root."""
+    """Within its disk quota, and not in the space that file systems reserve for root."""
     s = mortal("emulate-cores = 8\n")
     public.chmod(0o777)
     own_limits(s, None, [])  # rmctl is there
@@ -481,7 +481,7 @@ def test_a_trace_is_written_with_no_more_rights_than_who_takes_it_has(mortal, ow
 
 
 def test_whose_own_limit_is_forgotten_does_not_get_it_back_from_the_next_rmd(mortal, own_limits):
-    """After so many others; the first one that follows is kept."""
+    """After orders of so many other users; the user after that one keeps its limit."""
     s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
     own_limits(s, 3, [ALICE, BOB])
     own_limits(s, 2, range(61000, 61127))
@@ -538,8 +538,8 @@ def test_drains_limits_and_policies_hold_for_the_next_rmd(mortal, tell, end):
 @pytest.mark.parametrize("how", ["flood", pytest.param("ring", marks=pytest.mark.full),
                                  pytest.param("reopen", marks=pytest.mark.full)])
 def test_a_user_that_rings_all_the_time_takes_little_of_a_processor(mortal, how):
-    """A decision on a hundred processes and 256 cores is worth waiting for.  Each file of the table
-    that is closed may be that of one that has become another program."""
+    """A decision on a hundred processes and 256 cores takes time.  Each close of the table's file
+    may be from a process that has called exec."""
     s = mortal("emulate-cores = 256\nlog-level = warning\n")
     alice = s.member(ALICE)
     assert alice.ask(f"fork 100 {s.name}") == "100 0"
@@ -553,7 +553,7 @@ def test_a_user_that_rings_all_the_time_takes_little_of_a_processor(mortal, how)
 
 @pytest.mark.parametrize("how", ["hold", "requeue"])
 def test_rmd_ends_with_a_table_whose_bell_somebody_keeps_silent(mortal, how):
-    """A process that is no member, and has the table still, at each end of its domain."""
+    """A process that is no member, but has the table, does so at each end of the domain."""
     s = mortal("emulate-cores = 4\nlog-level = warning\n")
     alice = s.member(ALICE)
     assert alice.ask(f"leave {s.name}") == "0"
@@ -585,7 +585,7 @@ PACKAGE = {ZONE.format("name"): "package-0", ZONE.format("enabled"): 1}
 ], ids=["as-it-is", "as-the-vendor-says", "frequency"])
 def test_a_power_cap_is_undone_however_often_rmd_is_killed(mortal, tmp_path, machine, limit, before,
                                                            capped):
-    """Each next one caps from what was before the first, and the last one leaves that."""
+    """Each rmd caps from the limit before the first one, and the last one restores that limit."""
     for name, value in machine.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{value}\n")
@@ -638,7 +638,7 @@ def alter(path, offset, form, value):
 
 @contextlib.contextmanager
 def in_place_of_the_holder(s, *kept):
-    """Have the next rmd get these files, (uid, what it is, path); yields what it says to that."""
+    """Gives the next rmd these files, (uid, kind, path); yields its messages to the holder."""
     eventually(lambda: Path(s.name + HOLDER_SUFFIX).exists(), False)  # such a table has no process
     heard = []
 
@@ -668,7 +668,7 @@ def in_place_of_the_holder(s, *kept):
 
 @pytest.mark.parametrize("offset", [8, 12], ids=["state", "table"])
 def test_processes_in_a_table_of_another_version_go_on_without_rmd(mortal, offset):
-    """An upgrade after which a version word differs; it is said once."""
+    """An upgrade after which a version word differs; the log says so once."""
     s = mortal("emulate-cores = 4\n")
     alice = s.member(ALICE)
     files, kept = [], []
@@ -793,7 +793,7 @@ def test_a_descriptor_holder_that_does_nothing_is_not_waited_for_for_ever(mortal
 
 
 def client_of_the_holder(s):
-    """A connection in the place of rmd's, and what is kept, {(uid, what)}."""
+    """A connection to the holder in place of rmd's, and the stored descriptors, {(uid, kind)}."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -862,7 +862,7 @@ def test_what_a_process_scribbles_is_put_right(mortal, what):
         if what != "head":  # a member prints as many as the head says
             eventually(lambda: one.states(), [0, 1])
             eventually(lambda: one.owners(), before[0])
-    other.kill()  # what is written over the others' part of a word ends with who wrote it
+    other.kill()  # overwritten fields of other processes are right once the writer is dead
     eventually(lambda: one.owners(), [0 if o == 1 else o for o in before[0]])
     assert bob.table() == theirs
     assert "a process has overwritten" in s.said()
@@ -902,7 +902,7 @@ def test_a_table_that_was_scribbled_over_is_adopted_whole(mortal):
 
 
 def test_a_head_that_is_written_over_all_the_time_ends_nobody_but_its_user(mortal):
-    """Whatever has been read of it, and was well, is something else a moment later."""
+    """Each value of the head that rmd has read and checked is another one a moment later."""
     s = mortal(QUICK + "emulate-cores = 256\n")
     bob, hammer = s.member(BOB), s.member(ALICE)
     assert hammer.ask("hammer") == "0"
@@ -933,7 +933,7 @@ def test_others_may_use_the_cores_of_a_process_that_is_stopped(mortal):
 
 
 def test_many_that_are_stopped_at_once_cost_one_look_at_all_threads(mortal):
-    """Each of them may have been about to wake a thread, by the table: all are woken."""
+    """Each of them may have been about to wake a thread of the table: rmd wakes all."""
     s = mortal("check-interval-ms = 500\nemulate-cores = 4\n")
     alice, crew = s.member(ALICE), s.member(ALICE, join=False)
     assert crew.ask(f"fork 200 {s.name}") == "200 0"
@@ -949,7 +949,7 @@ def test_many_that_are_stopped_at_once_cost_one_look_at_all_threads(mortal):
 
 
 def crowded_out(s):
-    """One of two processes that wants a core, and the other, which has borrowed both."""
+    """Two processes: one that wants a core, and one that has borrowed both."""
     one, other = s.member(ALICE), s.member(ALICE)
     other.ask("borrow 0")
     other.ask("borrow 1")
@@ -965,7 +965,7 @@ def park_and_stop(s, one):
 
 
 def test_no_core_is_kept_for_a_process_that_is_stopped(mortal):
-    """And it has asked for its core when it goes on, as it had before."""
+    """When the process goes on it has asked for its core, as before."""
     s = mortal(QUICK + "emulate-cores = 2\n")
     one, other = crowded_out(s)
     assert one.ask("reclaim 0") == "asked"
@@ -1042,7 +1042,7 @@ def test_the_next_rmd_keeps_children_of_who_is_stopped_to_one_core(mortal):
 
 @pytest.mark.parametrize("when", ["killed", "going-on", "taken-over"])
 def test_a_user_whose_processes_are_all_stopped_is_not_forgotten(mortal, monkeypatch, when):
-    """Of those who have none only the last ones are known, and many come after it."""
+    """Of users without a process rmd remembers only the last ones; many come after this user."""
     monkeypatch.setenv("MALLOC_PERTURB_", "165")  # what is freed is nothing that can be used
     s = mortal(QUICK + "emulate-cores = 4\nlog-level = info\n")
     alice, bob = s.member(ALICE), s.member(BOB)
@@ -1078,7 +1078,7 @@ def test_a_thousand_children_are_no_members_and_those_that_join_fill_their_user_
 
 
 def test_a_client_that_floods_rmd_keeps_nobody_out(mortal):
-    """With requests, each of which is answered; connections that say nothing are tested above."""
+    """By requests, each of which is answered; silent connections are tested above."""
     s = mortal("emulate-cores = 2\n")
     script = ("import socket, sys\n"
               "while True:\n"
@@ -1251,7 +1251,7 @@ def test_without_descriptors_clients_are_turned_away_and_rmd_sleeps(mortal, shor
 
 
 def test_with_none_left_even_for_who_is_turned_away_rmd_sleeps(mortal, short_path):
-    """Who comes is let in when there are some again."""
+    """Clients that came meanwhile are let in when there are descriptors again."""
     where = str(short_path / "metrics.sock")
     s = mortal("emulate-cores = 2\n", f"--metrics={where}")
     alice = s.member(ALICE)
@@ -1300,7 +1300,7 @@ def test_a_full_disk_or_a_closed_log_does_not_stop_rmd(mortal):
 
 @contextlib.contextmanager
 def unread(kind):
-    """The end to write to, and a function that takes what is there, of what nobody reads."""
+    """The write end of a file that no process reads, and a function that reads what is there."""
     if kind == "pipe":
         ours, theirs = os.pipe()
     elif kind == "socket":
@@ -1327,7 +1327,7 @@ def unread(kind):
 
 @pytest.mark.parametrize("kind", ["pipe", "terminal", "stopped terminal", "socket"])
 def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
-    """Lines are lost, and counted; who else writes there waits as before."""
+    """Lines are lost, and counted; other processes that write there wait as before."""
     s = mortal("emulate-cores = 2\nlog-level = debug\n")
     s.die()
     with unread(kind) as (stderr, take):
@@ -1352,7 +1352,7 @@ def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
 
 
 def test_nor_one_in_a_pipe_of_another_user(build, public):  # noqa: F811
-    """It cannot be opened once more; a line fits in what is left, or is lost."""
+    """rmd cannot open the pipe once more; a line fits into the rest of it, or is lost."""
     name = f"@rmd-test-{os.getpid()}-pipe"
     ready, write_ready = os.pipe()
     with unread("pipe") as (stderr, take):
@@ -1413,7 +1413,7 @@ int gettimeofday(struct timeval *restrict t, void *restrict unused)
 
 
 def test_a_clock_that_jumps_does_not_matter(mortal, tmp_path):
-    """That of the day; the monotonic one does not jump."""
+    """The time of day; the monotonic clock does not jump."""
     source, library = tmp_path / "clock.c", tmp_path / "clock.so"
     source.write_text(CLOCK)
     subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True, timeout=60)

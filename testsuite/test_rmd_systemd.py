@@ -40,7 +40,7 @@ while (text := s.recv(65536)):
 
 
 def cgroup_root():
-    """Where the second version is mounted and may be written to, None nowhere."""
+    """Where version 2 of control groups is mounted and may be written to, or None."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, where, kind, *_ = line.split()
         if kind == "cgroup2" and os.access(where, os.W_OK):
@@ -89,7 +89,7 @@ class BoxMember(Member):
         return os.sched_getaffinity(self.inner())
 
     def group(self):
-        """Its control group, from the root of the machine."""
+        """The control group of the process, from the root of the machine."""
         return Path(f"/proc/{self.inner()}/cgroup").read_text().rpartition("0::")[2].strip()
 
 
@@ -177,7 +177,7 @@ class Box:
         return self.run("systemctl", "show", "--value", "-p", name, "rmd").stdout.strip()
 
     def begin_journal(self):
-        """What has been said so far is of tests before."""
+        """Skips messages of earlier tests."""
         self.run("journalctl", "--sync")
         cursor = self.run("journalctl", "-n0", "--show-cursor").stdout.rpartition("cursor: ")[2]
         self.since = [f"--after-cursor={cursor.strip()}"]
@@ -186,7 +186,7 @@ class Box:
         return self.run("journalctl", "--no-pager", *self.since, *options, check=False).stdout
 
     def hears(self, text):
-        """What rmd says comes into the journal."""
+        """Waits for a message of rmd in the journal."""
         with contextlib.suppress(AssertionError):
             eventually(lambda: text in self.journal(), True)
         assert text in self.journal()
@@ -222,7 +222,7 @@ def machine(top, build, make_variable, tmp_path_factory):
 
 @pytest.fixture
 def box(machine):
-    """One that listens, its service not started yet, with members that end with the test."""
+    """A box whose socket listens, its service not started yet; members end with the test."""
     members = []
 
     def member(uid, join=True):
@@ -291,7 +291,7 @@ def test_a_reload_takes_effect_and_one_with_an_error_does_not(box):
 
 
 def test_users_are_kept_to_their_cores_by_the_unit_as_it_is_confined(box):
-    """Affinities of others' processes, with the capabilities and the filter of the unit."""
+    """By affinities of other users' processes, with the capabilities and the filter of the unit."""
     box.configure(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\nreclaim-bound-us = 1000\n"
                   "max-job-cores = 1\n")
     alice = box.member(ALICE)

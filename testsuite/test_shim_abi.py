@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Binary interfaces of MPI libraries: the standard one of MPI 5.0, and one that nobody knows."""
+"""Binary interfaces of MPI libraries: the standard one of MPI 5.0, and an unknown one."""
 
 import os
 import re

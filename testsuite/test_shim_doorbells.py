@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ranks that sleep in MPI are woken by those whom they wait for, not by a timer's mercy."""
+"""Ranks that sleep in MPI are woken by the ranks that they wait for, not by a timer."""
 
 import itertools
 import shutil

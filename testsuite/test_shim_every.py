@@ -66,7 +66,7 @@ def test_every_result_is_what_it_must_be_with_a_core_for_each_of_four_ranks(mana
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_result_is_what_it_must_be_where_the_library_does_not_call_us(managed, tmp_path,
                                                                             name):
-    """Non-blocking forms and arrival barriers, as with MPI_THREAD_MULTIPLE."""
+    """Then waits have non-blocking forms and arrival barriers, as with MPI_THREAD_MULTIPLE."""
     process = managed(4, name, *arguments_of(name, tmp_path), cores="--emulate-cores=4",
                       timeout=110, env={"INVASIVE_MPI_TASKS": "1"})
     check(process, 4)
@@ -78,7 +78,7 @@ def test_every_result_is_what_it_must_be_with_non_blocking_forms_of_collectives(
 
 
 def grow(managed, how):
-    """What does not end is tried again: Debian's PMIx may leave a new process without an answer
+    """Tries a job again that does not end: Debian's PMIx may leave a new process without an answer
     (test_shim_spawn.py)."""
     for _ in range(GROWING_TRIES - 1):
         try:
@@ -113,7 +113,7 @@ def test_errors_have_the_same_class_and_the_same_handler(managed, mpi, run_progr
 @pytest.mark.timeout(600)
 def test_every_function_of_the_table_is_called_by_a_test(managed, mpi, table, run_program,
                                                          tmp_path):
-    """All that the library has, each at least once, in a managed run."""
+    """Every function that the library has, at least once, in a managed run."""
     called = set()
     for name in PROGRAMS:
         called |= check(managed(2, name, *arguments_of(name, tmp_path)), 2)

@@ -68,8 +68,8 @@ def test_every_wait_of_a_fortran_program_is_seen(invade, mpi, run_program, compi
 
 @pytest.mark.parametrize("interface", INTERFACES)
 def test_what_fortran_bindings_call_is_ours(build, table, mpi, run_program, compiled, interface):
-    """All that they could call, not only what this program does: the dynamic linker tells where
-    it has bound each function that the table has."""
+    """All functions that the bindings could call, not only those of this program: the dynamic
+    linker tells where it has bound each function of the table."""
     wrapped = {f.name for f in table if f.kind not in ("use", "list")}
     ours = build / "lib/invasive/libinvasive-mpi.so"
     done = run_program([compiled(interface), "errors", 0, 1],
@@ -97,7 +97,7 @@ end
 @pytest.mark.parametrize("interface", INTERFACES)
 def test_the_place_of_a_call_is_in_the_fortran_program(build, run_program, compiled, interface,
                                                        tmp_path):
-    """And not the one place in MPI's Fortran library that calls the C function."""
+    """Not the one place in MPI's Fortran library that calls the C function."""
     if not shutil.which("gdb"):
         pytest.skip("gdb is missing")
     script = tmp_path / "script"

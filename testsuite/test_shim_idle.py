@@ -29,7 +29,7 @@ def programs(make_variable, top, tmp_path, run_program):
 
 
 def test_a_rank_that_waits_for_seconds_uses_next_to_nothing(programs, invade, run_program):
-    """All at once, each job with cores of its own as far as it knows: who waits keeps none busy."""
+    """All jobs at once, each as if alone on its cores: a rank that waits keeps no core busy."""
 
     def percent(command, call):
         out = run_program([invade, TWO_CORES, "--", *command, SECONDS, "sleep", call],
@@ -41,7 +41,7 @@ def test_a_rank_that_waits_for_seconds_uses_next_to_nothing(programs, invade, ru
                 for name in programs for call in CALLS}
         used = {which: job.result() for which, job in jobs.items()}
     for name, call in used:
-        for _ in range(2):  # a slow machine is slow now and then; who keeps a core busy always does
+        for _ in range(2):  # a slow machine is slow now and then; a rank that spins always does
             if used[name, call] > MOST_PERCENT:
                 used[name, call] = percent(programs[name], call)
     assert all(0 < value <= MOST_PERCENT for value in used.values()), used

@@ -86,7 +86,7 @@ class Job:
         return sorted((p for p in self.members() if p.name == name), key=lambda p: p.pid)
 
     def wait(self, seconds=END_S):
-        """Its exit code; None: it does not end."""
+        """The exit code of the launcher; None: it does not end."""
         until(lambda: self.ended() or self.lost_in_pmix(), seconds)
         if not self.ended() and self.openmpi and self.has_no_ranks():
             if not until(self.ended, LOST_S):
@@ -113,7 +113,7 @@ class Job:
                 and self.has_no_ranks())
 
     def state(self):
-        """Who is left, where each of them sleeps, and what was said."""
+        """The processes that are left, where each of them sleeps, and what was printed."""
         lines = []
         for member in self.members():
             for task in sorted(Path(f"/proc/{member.pid}/task").glob("*")):
@@ -177,7 +177,7 @@ def started_ranks(job, ranks):
 
 
 def end_of(job, seconds=END_S):
-    """How it ended: the exit code, negative for a signal, or None; what is left of it."""
+    """How the job ended: exit code, negative for a signal, or None; the processes that are left."""
     code = job.wait(seconds)
     return code, job.left_over()
 
@@ -190,7 +190,7 @@ def end_of_action(job, action, ranks):
 
 
 def ended_after(job, action, ranks):
-    """The exit code; fails when there is none, or something is left."""
+    """The exit code of the job; fails if the job does not end, or leaves processes."""
     code, left = end_of_action(job, action, ranks)
     assert code is not None, job.state()
     assert not left, job.state()

@@ -78,7 +78,7 @@ def run_file(module, mpi, mpi4py_source, run_program, top, tmp_path_factory):
 
 
 def files(source):
-    """Its test files, without those that start processes: now and then these do not end,
+    """The test files of mpi4py, except those that start processes: now and then these do not end,
     without us too (test_shim_spawn.py)."""
     names = sorted(path.stem for path in (source / "test").glob("test_*.py"))
     return [name for name in names if name not in ("test_spawn", "test_dynproc")]

@@ -37,7 +37,7 @@ def apt_options(where):
 
 @pytest.fixture(scope="session")
 def mpich_tests(tmp_path_factory):
-    """Their directory in the unpacked source."""
+    """The directory of the tests in the unpacked source."""
     where = tmp_path_factory.mktemp("mpich")
     options = apt_options(where)
     for command in ["update"], ["--download-only", "source", "mpich"]:
@@ -53,7 +53,7 @@ def mpich_tests(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def configured(mpich_tests, stock_env, tmp_path_factory):
-    """Where the programs can be made."""
+    """A configured directory in which make builds the programs."""
     where = tmp_path_factory.mktemp("made")
     compilers = [f"{variable}={wrapper}.mpich" for variable, wrapper in
                  (("MPICC", "mpicc"), ("MPICXX", "mpicxx"), ("MPIFC", "mpif90"),
@@ -68,7 +68,7 @@ def configured(mpich_tests, stock_env, tmp_path_factory):
 
 
 def programs(directory, source):
-    """(name, ranks, arguments, environment) of each line of its list that is for us."""
+    """(name, ranks, arguments, environment) of each line of testlist that can run here."""
     path = directory / "testlist"
     text = (path if path.exists() else source / "testlist").read_text()
     for line in text.splitlines():

@@ -97,7 +97,7 @@ def test_a_program_that_is_linked_with_mpi_sees_the_names_of_its_library(
                                   os.RTLD_LAZY | os.RTLD_GLOBAL])
 def test_names_of_a_library_that_is_loaded_later_are_seen_where_they_are_without_us(
         names, compiled, same_names, mpi, run_program, mode):
-    """Without RTLD_GLOBAL by what is linked with it, and by nobody else."""
+    """Without RTLD_GLOBAL only objects that are linked with the library see them."""
     names()
     plugin = compiled("plugin.so", "-shared", "-fPIC", "-DLIBRARY", *mpi.flags[1])
     names(*libraries_of(run_program, plugin))

@@ -192,7 +192,7 @@ def watch(host, rmctl, found):
 
 
 def has_shown(found, ranks, lends):
-    """All these ranks, and that cores were lent so often?"""
+    """Have the managers shown all these ranks, and cores lent so often?"""
     there = set().union(*(r for s, r in found.items() if isinstance(s, str)))
     most = max((n for name, n in found.items() if name[1] == "lends"), default=0)
     return there >= ranks and most >= lends
@@ -253,7 +253,7 @@ def test_each_host_has_a_manager_for_its_ranks_and_lends_among_them(start, watch
 
 
 def check_report(file, cores=2):
-    """Of four ranks, dealt out in turn, that computed as LOADS says."""
+    """Checks the report on four ranks, dealt out in turn, that computed as LOADS says."""
     whole = parsed(file)
     assert whole["nodes"] == [{"name": name, "cores": cores} for name in NAMES]
     assert whole["cores"] == 2 * cores
@@ -339,7 +339,7 @@ def test_an_invade_for_each_rank_shares_the_hosts_manager(start, watched, build,
 
 
 def test_a_host_without_us_makes_all_ranks_unmanaged(start, run, build, mpi):
-    """The environment did not travel, or nothing is installed there."""
+    """The environment did not reach the host, or the project is not installed there."""
     program = mpi.program("mpi-shim/tests/nodes")
     script = ["sh", "-c", 'test $(hostname) = nodea || unset LD_PRELOAD; exec "$@"', "sh"]
     done = run(build / "invade", "--emulate-cores=2", *start(2, *script, program, 10, "2"))
@@ -384,8 +384,8 @@ def managers(host):
 @pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_the_hosts_go_on_lending_when_a_manager_is_killed(hosts, start, build, mpi, stock_env,
                                                           tmp_path, seen, victim):
-    """With the table that they have, whichever manager it is; the report is kept by the first
-    host's."""
+    """Both hosts keep their tables, whichever manager is killed; the manager of the first host has
+    the report."""
     command = start(4, mpi.program("mpi-shim/tests/nodes"), 30, LOADS, seen, 60)
     with open(tmp_path / "errors", "w+", encoding="ascii") as errors, \
             subprocess.Popen(hosts[0].inside(build / "invade", "--emulate-cores=2", "--report",
@@ -423,7 +423,7 @@ def test_the_hosts_go_on_lending_when_a_manager_is_killed(hosts, start, build, m
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_killed_rank_ends_the_job_on_both_hosts(hosts, start, build, mpi, stock_env, tmp_path,
                                                   victim):
-    """And what the second host's ranks have done is missing in the report, not waited for."""
+    """The report does not wait for the records of the second host's ranks, and lacks them."""
     file = tmp_path / "report.json"
     command = [c for c in start(4, mpi.program("mpi-shim/tests/nodes"), "hang")
                if c != "-disable-auto-cleanup"]

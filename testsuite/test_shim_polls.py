@@ -21,7 +21,7 @@ CASES = [("omp", "Testsome", "serialized", 2),
 STEPS = 100  # 0.1 to 3 s with us and without, 20 s and more where a thread sleeps under the lock
 LIMIT_S = 60
 SLOWER, MORE_S = 2, 5  # than the same program without us, on a machine that others use
-TRIES = 3  # who has a lock that threads spin for is a matter of luck, without us too
+TRIES = 3  # which thread gets a lock that threads spin for is luck, without us too
 
 
 def seconds(process):

@@ -74,7 +74,7 @@ class Runner:
 
 
 def last_lines(logs):
-    """Where each rank was when the run ended: its latest log's end."""
+    """Where each rank was when the run ended: the end of its latest log."""
     latest = {}
     for name, lines in logs.items():
         _, seed, rank, thread = name.split(".")
@@ -101,7 +101,7 @@ LEFT_OUT = {"Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect", 
 
 
 def test_random_programs_are_made_of_all_wrapped_calls(mpi, table, run_program):
-    """But for those with counts of type MPI_Count, which every.c calls."""
+    """Except calls with counts of type MPI_Count, which every.c makes."""
     program = mpi.program(PROGRAM)
     called = set(run_program(["nm", "-D", "--undefined-only", program]).stdout.split())
     library = next(word for line in run_program(["ldd", program]).stdout.splitlines()

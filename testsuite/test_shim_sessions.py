@@ -76,7 +76,7 @@ def is_librarys_own(program, scene, done):
 
 
 def steadily(run_program, program, scene, command, **more):
-    """Once more when the library fails by itself."""
+    """Runs once more when the library fails by its own fault."""
     if scene == "again":
         command = at_most(TRY_S, *command)
     for _ in range(TRIES):
@@ -146,7 +146,7 @@ def test_a_session_leaves_the_waits_of_the_world_managed(request, build, run_pro
 
 
 def test_a_session_with_threads_is_managed(build, run_program, abi):
-    """The level is the session's, and the same for those that follow."""
+    """The thread level is that of the session, and the same for later sessions."""
     check(build, run_program, abi, 2, "threads")
 
 

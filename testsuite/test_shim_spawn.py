@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 
 @pytest.fixture
 def late(invade, mpi, run_program, tmp_path):
-    """late(CHILDREN): the program with two ranks that start so many."""
+    """late(CHILDREN): the program with two ranks that start so many children."""
     source, program = tmp_path / "late.c", tmp_path / "late"
     source.write_text(LATE)
     run_program([mpi.mpicc, "-o", program, source])
@@ -104,7 +104,7 @@ def late(invade, mpi, run_program, tmp_path):
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize("children", [1, 2, 3])
 def test_who_waits_in_a_collective_for_spawned_processes_keeps_no_core_busy(late, children):
-    for _ in range(3):  # who keeps a core busy does so each time
+    for _ in range(3):  # a rank that keeps a core busy does so each time
         process = late(children)
         assert len(re.findall(r"parent \d well", process.stdout)) == 2
         assert len(re.findall(r"child \d well", process.stdout)) == children

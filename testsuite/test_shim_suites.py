@@ -26,15 +26,15 @@ def managed(invade, mpi, run_program):
 
 
 def verdicts(text):
-    """What a ScaLAPACK tester says of each case, without its times."""
+    """The verdict of a ScaLAPACK tester on each case, without times."""
     cases = [re.sub(r"[\d.]+ *(?=PASSED|FAILED)", "", line).split()
              for line in text.splitlines() if re.search("PASSED|FAILED", line)]
     return [(words[0], words[-1]) for words in cases], re.findall(r"(?:\d+|None) tests? .*", text)
 
 
-# Whether estimates of condition numbers go on is decided by a variable that nobody has set: EST in
-# p?lacon, up to 2.2.2 (github.com/Reference-ScaLAPACK/scalapack/pull/122).  Ranks may part there,
-# by what is on their stacks, and then hang, under stock too.
+# An uninitialised variable decides whether estimates of condition numbers go on: EST in p?lacon,
+# up to 2.2.2 (github.com/Reference-ScaLAPACK/scalapack/pull/122).  Ranks may take different ways
+# there, by what is on their stacks, and then hang, in stock runs too.
 NO_ESTIMATES = {"(T or F) Test Cond": "F"}
 FEW = {"number of problems sizes": "1", "values of M": "23", "values of N": "23",
        "number of NB's": "1"}
@@ -85,7 +85,7 @@ def test_netpipe_runs_to_its_end(managed, mpi, tmp_path):
 
 
 def small_hpcc(ranks):
-    """Its input: a matrix of 200, on a row of all ranks."""
+    """The input of hpcc: a matrix of 200, on a row of all ranks."""
     lines = HPCC_INPUT.read_text().splitlines()
     lines[5], lines[7], lines[10], lines[11] = "200 Ns", "32 NBs", "1 Ps", f"{ranks} Qs"
     return "\n".join(lines) + "\n"

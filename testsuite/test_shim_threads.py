@@ -125,8 +125,8 @@ continue
     ids=["init", "init-and-multiple", "single", "serialized", "multiple"])
 def test_waits_are_inside_the_library_unless_threads_may_call_it_at_once(
         build, run_program, threads, tmp_path, level, env, hooked):
-    """It is the level that the library says, not the one that was asked for, which decides: who
-    sleeps inside the library holds its locks.  A rank alone has the way that its level allows."""
+    """The level that the library provides decides, not the requested one: a thread that sleeps
+    inside the library holds its locks.  A single rank waits as its level allows, too."""
     if not shutil.which("gdb"):
         pytest.skip("gdb is missing")
     script = tmp_path / "script"
@@ -140,7 +140,7 @@ def test_waits_are_inside_the_library_unless_threads_may_call_it_at_once(
 @pytest.mark.parametrize("scene", [
     pytest.param(scene, marks=[] if scene in FEW_TEAMS else pytest.mark.full) for scene in TEAMS])
 def test_threads_that_wait_and_threads_that_compute_get_on(ours, stock, scene, cores):
-    """Each waits for what only another one can bring about: a core that is lent wrongly hangs."""
+    """Each thread waits for another one: if a core is lent wrongly, the program hangs."""
     with_us = ours(scene, cores=cores)
     assert lines(with_us) == lines(stock(scene))
     assert with_us.stdout.startswith(("0: ", "1: ")) and "wrong" not in with_us.stdout
@@ -163,7 +163,7 @@ def cores_kept(process):
 
 @pytest.mark.parametrize("cores", [TWO_CORES, ONE_CORE])
 def test_the_core_on_which_another_thread_computes_is_not_lent_by_the_one_that_waits(ours, cores):
-    """As long as it gets more than a quarter of a core: else it does not count as computing."""
+    """If that thread gets more than a quarter of a core; else it does not count as computing."""
     most = 0
     for _ in range(5):
         held, samples, ran = cores_kept(ours("background", cores=cores))

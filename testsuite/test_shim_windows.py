@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the library moves by messages back and forth while all ranks wait in it: no rank may sleep
-from one message to the next."""
+"""Data that the library moves by messages back and forth while all ranks wait in it: no rank may
+sleep from one message to the next."""
 
 import pytest
 from machine import TWO_CORES

@@ -38,7 +38,7 @@ def say(build, stock_env):
 
 @pytest.fixture
 def rmd(build, stock_env, tmp_path):
-    """rmd(NAME) - starts a resource manager there; returns what it has said until it listened"""
+    """rmd(NAME) - starts a resource manager there; returns its messages until it listens"""
     started = []
 
     def start(name):

@@ -94,7 +94,7 @@ def test_lake_with_islands_stays_at_rest_on_a_grid_that_changes(swe, method, see
 
 @pytest.mark.parametrize("method", [[], ["solver.flux=augmented"], ORDER_1], ids=named)
 def test_lake_stays_at_rest_in_single_precision(swe, method):
-    """To its rounding: 1e-6 m is that of 10 m of water."""
+    """Up to rounding: 1e-6 m for 10 m of water."""
     result = swe("lake", *depths(6, 12), "grid.every=2", *method, "scenario.slope_bed=2",
                  "time.end=1000", "time.steps=120", "grid.wander=true", "solver.precision=single",
                  "--error")
@@ -519,7 +519,7 @@ def no_file(gauge):
 @pytest.mark.parametrize("n", [0, 2])
 def test_what_is_refused_takes_nothing_away(swe, ranks, scenarios, tmp_path, how, word, damage,
                                             said, n):
-    """Neither checkpoints nor frames nor rows."""
+    """Checkpoints, frames and rows stay."""
     scenario, out, by = tmp_path / "dam.toml", tmp_path / "out", ranks(n) if n else ()
     scenario.write_text((scenarios / "dam_break.toml").read_text() +
                         '[[gauges]]\nname = "here"\nx = 300\ny = 350\n')
@@ -609,7 +609,7 @@ def test_a_gauge_that_was_left_out_does_not_come_back_with_a_gap(swe, scenarios,
 
 @pytest.mark.parametrize("n", [0, 2])
 def test_files_of_another_simulation_are_not_gone_on_with(swe, ranks, scenarios, tmp_path, n):
-    """Those that are there when a run has begun that does not write them."""
+    """Files that are there when a run begins that does not write them."""
     scenario, out, by = tmp_path / "dam.toml", tmp_path / "out", ranks(n) if n else ()
     text = (scenarios / "dam_break.toml").read_text()
     gauge = '[[gauges]]\nname = "here"\nx = 300\ny = 350\n'
@@ -642,7 +642,7 @@ def test_files_of_another_simulation_are_not_gone_on_with(swe, ranks, scenarios,
 
 @pytest.mark.parametrize("n", [0, 2])
 def test_what_is_begun_anew_leaves_no_files_of_others(swe, ranks, scenarios, tmp_path, n):
-    """But what is not ours stays."""
+    """Files of other programs stay."""
     scenario, out, by = tmp_path / "dam.toml", tmp_path / "out", ranks(n) if n else ()
     text = (scenarios / "dam_break.toml").read_text()
     scenario.write_text(text + '[[gauges]]\nname = "here"\nx = 300\ny = 350\n')
@@ -685,7 +685,7 @@ def test_maxima_that_are_not_of_the_whole_run_say_so(program, scenarios, run_pro
 
 def test_maxima_stay_true_when_a_run_goes_on_from_before_their_last_look(
         program, scenarios, run_program, tmp_path):
-    """Its end comes before that look."""
+    """The run ends before that look."""
     words = [program, "-q", scenarios / "dam_break.toml", *depths(5, 8), *MAXIMA,
              f"output.directory={tmp_path}"]
     look = [*words, "output.maxima_every=1"]
@@ -694,7 +694,7 @@ def test_maxima_stay_true_when_a_run_goes_on_from_before_their_last_look(
         return run_program(["ncdump", tmp_path / "dam_break-maxima.nc"]).stdout
 
     def go_on(first, program_words):
-        """For one step; its time."""
+        """Goes on for one step; returns the time."""
         step = int(first.name.split("-")[1])
         said = run_program([*program_words, f"time.steps={step + 1}", f"--restart={first}"])
         return float(re.search(r"^time (\S+)", said.stdout, re.M)[1])
@@ -711,7 +711,7 @@ def test_maxima_stay_true_when_a_run_goes_on_from_before_their_last_look(
     assert "gaps" not in dump()
     assert since < go_on(earliest(), look) < float(last)
     assert f":until = {last}" in dump() and "gaps" not in dump()
-    # Who looks from earlier on than before, and ends before that, leaves a gap.
+    # A run that looks from an earlier time on, and ends before the former :since, leaves a gap.
     shutil.copytree(copy, tmp_path / copy.name, dirs_exist_ok=True)
     time = go_on(tmp_path / copy.name, [*look, "output.maxima_every=0.01"])
     begin, end = map(float, re.search(r":gaps = ([\d.]+), ([\d.]+)", dump()).groups())
@@ -1003,7 +1003,7 @@ FAULTS = """lon,lat,depth_km,length_km,width_km,strike,dip,rake,slip_m
 @pytest.mark.parametrize("what", ["scenario", "faults", "checkpoint"])
 def test_a_file_that_one_rank_cannot_read_stops_all(program, scenarios, mpiexec, run_program,
                                                     tmp_path, what):
-    """Told once, and nobody waits for the rank that has failed."""
+    """One message, and no rank waits for the rank that has failed."""
     good = [program, "--quiet", scenarios / "tsunami.toml", "time.steps=1", *depths(5, 6)]
     bad = list(good)
     if what == "scenario":

@@ -14,7 +14,7 @@ import pytest
 @pytest.mark.parametrize("words, count", [([], 2000), (["netcdf4"], 300)],
                          ids=["classic", "netcdf4"])
 def test_damaged_files_do_no_harm(swe_program, run_program, tmp_path, words, count):
-    """Those that are still good show that the others come near to it."""
+    """Since some files are still valid, the damaged ones come near to valid ones."""
     done = run_program([swe_program("tests/netcdf_fuzz"), count, 1, *words], cwd=tmp_path,
                        timeout=280)
     good, of = done.stdout.split(" good of ")

@@ -206,7 +206,7 @@ def test_a_map_does_not_reach_beyond_a_pole(read, latitude, says):
     ("faults", "tsunami.pvd", "output.vtu_every=1"), ("faults", "gauge-a.csv", ""),
     ("faults", "a.0", "run.record={}/a"), ("faults", "link", "run.record={}/a")])
 def test_an_output_does_not_take_the_place_of_an_input(read, tmp_path, key, file, by):
-    """And one that is not written is no danger."""
+    """An output that is not written is no danger."""
     (tmp_path / "link").symlink_to("a.12")
     (tmp_path / "a.12").write_text("a")
     (tmp_path / file).write_text("a")
@@ -297,7 +297,7 @@ def test_the_scenarios_that_come_along_are_good(program, file):
 
 @pytest.mark.timeout(300)
 def test_arbitrary_texts_do_no_harm(swe_program, run_program):
-    """10,000 configurations and lists of sub-faults; those that are good show that the others come
+    """10,000 configurations and lists of sub-faults; since some are valid, the invalid ones come
     near to it."""
     done = run_program([swe_program("tests/config_fuzz"), 10000, 1], timeout=280)
     counts = re.fullmatch(r"(\d+) configurations and (\d+) lists good of 10000\n", done.stdout)

@@ -276,7 +276,7 @@ def test_each_time_of_a_series_is_that_of_its_file(swe, top, mpiexec, run_progra
 
 
 def test_a_restart_from_a_directory_without_a_name_is_wrong_usage(swe, top, run_program, tmp_path):
-    """As of a shell's variable that is not set: a run that begins anew would replace files."""
+    """As from a shell variable that is not set: a run that begins anew would replace files."""
     words = small_dam_break(top, tmp_path, "time.end=3")
     done = run_program([swe, "-q", "--restart=", *words], check=False)
     assert done.returncode == 64  # EX_USAGE
@@ -355,7 +355,7 @@ def test_a_gif_has_the_frames_a_second_that_it_can_have(frames, pictures, fps, h
 
 
 def test_pictures_of_a_frame_and_a_series(frames, pictures):
-    """The file is of the kind that was asked for, of that size; a film has all frames."""
+    """The file has the requested kind and size; a film has all frames."""
     pictures(frames / "wave.pvd", "-o", frames / "wave.gif", "--size", "301x201")
     gif = (frames / "wave.gif").read_bytes()
     assert gif[:6] == b"GIF89a" and gif.count(b"\x21\xf9\x04") == 3

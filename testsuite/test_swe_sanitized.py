@@ -81,7 +81,7 @@ class Compiled:
 
 @pytest.fixture(scope="module")
 def staying(tmp_path_factory):
-    """Plugins of the MPI libraries stay: of those that are gone, nobody knows what they left."""
+    """Plugins of the MPI libraries stay loaded: an unloaded one has no names for its leaks."""
     file = tmp_path_factory.mktemp("stay") / "stay.cc"
     file.write_text('extern "C" int dlclose(void *) { return 0; }\n')
     return file
@@ -124,7 +124,7 @@ def words(top):
 
 @pytest.fixture
 def address_env(tmp_path):
-    """What MPI libraries do not give back is theirs."""
+    """Leaks of the MPI libraries are not reported."""
     (tmp_path / "theirs").write_text("\n".join(f"leak:{name}" for name in (
         "libmpich", "libmpi.so", "libopen-pal", "libopen-rte", "libfabric", "libucs", "libucp",
         "libuct", "libhwloc", "libpmix", "libze_loader", "libpsm")))
@@ -145,7 +145,7 @@ def test_no_wrong_address_and_nothing_undefined(mpiexec, run_program, memory_che
 @pytest.mark.parametrize("run", ["dam", "dam-order-1", "dam-local", "tsunami"])
 def test_no_wrong_address_over_tbb(mpiexec, run_program, memory_checked_over_tbb, words,
                                    address_env, run):
-    """ThreadSanitizer does not know what this library, which is not compiled for it, orders."""
+    """ThreadSanitizer does not see the ordering of this library, which is not compiled for it."""
     for ranks in ([], [mpiexec, "-n", "2"]):
         done = run_program([*ranks, memory_checked_over_tbb, *words(*RUNS[run])], address_env,
                            timeout=300)

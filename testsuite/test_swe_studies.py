@@ -109,7 +109,7 @@ def test_replays_do_the_same_in_all_ways(recorded, swe, build, mpiexec, tmp_path
         sums.add(checksum(run_program([*words, "cpus=4"])))
     assert len(sums) == 1
     taken, given = (int.from_bytes(machine.read_bytes()[i:i + 4], sys.byteorder) for i in (0, 4))
-    assert taken == given > 0  # who came late owes time, and computes less often
+    assert taken == given > 0  # a late rank owes time, and computes less often
 
 
 @pytest.mark.full

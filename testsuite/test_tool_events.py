@@ -20,7 +20,7 @@ LINE = re.compile(
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory, top, make_variable):
-    """compiled(SOURCE, OPTION...) - the path of what becomes of it."""
+    """compiled(SOURCE, OPTION...) - the path of the compiled program."""
     directory = tmp_path_factory.mktemp("tool")
 
     def compile_file(source, *options):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Traces: no event of any core is missing whoever is killed, what invade-trace makes of them, and
-what it makes of files that are none."""
+"""Traces: no event of any core is missing, whichever process is killed; what invade-trace makes of
+traces, and of files that are none."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def ask_python(top, reader, run_program):
 
 
 def proven(result):
-    """invade-trace check has nothing to say against it; the number of changes."""
+    """invade-trace check finds no fault in the trace; returns the number of changes."""
     assert result.returncode == 0, result.stdout + result.stderr
     return sum(int(n) for n in re.findall(r"(\d+) changes", result.stdout))
 
@@ -115,7 +115,7 @@ def hammered(build, tmp_path):
 
 @pytest.mark.sanitize
 def test_no_event_is_lost_torn_or_reordered_when_many_threads_write(hammered, trace_tool):
-    """More than a ring has room for, from three threads of each of three processes."""
+    """More events than a ring has room for, from three threads of each of three processes."""
     fight = hammered()
     assert fight.rmctl("trace", "start", fight.file).returncode == 0
     children = [fight.hammer(3, 15000, seed) for seed in (1, 2, 3)]
@@ -130,7 +130,7 @@ def test_no_event_is_lost_torn_or_reordered_when_many_threads_write(hammered, tr
 
 @pytest.mark.sanitize
 def test_no_event_is_lost_when_processes_are_killed_in_the_middle_of_it(hammered, trace_tool):
-    """The next one gets the slot, and the ring, of the one that has died."""
+    """The next process gets the slot, and the ring, of the process that has died."""
     fight, chance = hammered(), random.Random(7)
     assert fight.rmctl("trace", "start", fight.file).returncode == 0
     for seed in range(8):
@@ -147,7 +147,7 @@ def test_no_event_is_lost_when_processes_are_killed_in_the_middle_of_it(hammered
 
 def test_who_rings_for_the_reader_all_the_time_takes_little_of_a_processor(hammered, build,
                                                                            trace_tool):
-    """A quarter of one, after what is granted at once; the trace ends when it is told to."""
+    """A quarter of a processor, after the time granted at once; the trace ends on command."""
     fight = hammered()
     with contextlib.closing(Member(build, fight.rmd.name)) as member:
         assert member.join() == 0
@@ -161,7 +161,7 @@ def test_who_rings_for_the_reader_all_the_time_takes_little_of_a_processor(hamme
 
 
 def test_a_trace_begins_and_ends_while_processes_run(hammered, trace_tool, tmp_path):
-    """Of each of three one after the other, all changes between its own first and last words."""
+    """Three traces one after the other: each has all changes between its first and last words."""
     fight = hammered()
     for seed in (1, 2):
         fight.hammer(2, 10 ** 9, seed)
@@ -192,7 +192,7 @@ def test_what_came_of_a_command_for_a_trace_is_json(hammered, tmp_path):
 
 
 def test_a_file_that_rmd_cannot_be_sure_to_write_to_is_refused(hammered):
-    """It would wait for whoever reads from a pipe."""
+    """rmd would wait for the reader of a pipe."""
     fight = hammered()
     for file in ("/dev/null", "/dev/full"):
         done = fight.rmctl("trace", "start", file)
@@ -341,7 +341,7 @@ print(*(f">{name} 42<" in text for name in names for text in (drawn, page)))
 
 
 def test_a_dollar_in_a_programs_name_is_a_dollar(ask_python):
-    """Not the begin of a formula, whether the name would be one or not."""
+    """Not the begin of a formula, whether the name is a valid formula or not."""
     found = ask_python(DOLLARS, r"run$\x$", "$1", "$y$", r"c:\$").split()
     assert found == ["True"] * 9
 
@@ -552,7 +552,7 @@ print((view.start_ns // MS, view.end_ns // MS, view.table.ncores, view.takings))
 
 
 def test_a_picture_has_the_mean_cores_of_each_process_in_each_bin(ask_python):
-    """Of two tables one after the other, of two and three cores, with nothing between them."""
+    """For two tables one after the other, of two and three cores, with a gap between them."""
     held, owned, integrals, about = ask_python(STACKED).splitlines()
     edges = "[0.0, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04]"
     nobody, all_three = "0.0, 0.0", "3.0, 3.0"
@@ -595,7 +595,7 @@ print("fits")
 
 
 def test_the_area_of_a_process_in_a_picture_is_its_core_time(traced, ask_python):
-    """And no more cores are computed on, or owned, than there are."""
+    """There are never more held or owned cores than cores."""
     assert ask_python(AREAS, traced) == "fits\n"
 
 
@@ -661,7 +661,7 @@ def test_paravers_files_have_programs_that_ran_one_after_the_other(two_programs,
 
 def test_chromes_json_has_programs_that_ran_one_after_the_other(two_programs, trace_tool,
                                                                 tmp_path):
-    """With a number and a name for each process, which no other one has."""
+    """Each process has a number and a name of its own."""
     trace_tool("chrome", two_programs, "-o", tmp_path / "a.json")
     events = json.loads((tmp_path / "a.json").read_text())["traceEvents"]
     named = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
@@ -686,7 +686,7 @@ print(sorted(zip(spans.core.tolist(), spans.start.tolist(), spans.end.tolist()))
 
 
 def test_a_process_with_two_tokens_has_numbers_0_and_1_of_them(ask_python):
-    """As cores are numbered; what is taken last is returned first."""
+    """Tokens are numbered as cores are; the token taken last is returned first."""
     assert ask_python(TOKENS) == "[(0, 1, 9), (1, 2, 4), (1, 6, 7)]\n"
 
 
@@ -704,7 +704,7 @@ print(re.findall(r"^\\d      (?:\\(|Send).*$", paraver.pcf(view), re.M))
 
 
 def test_places_of_several_programs_have_values_of_their_own_in_paraver(ask_python):
-    """Each program numbers its own from 1 on; ranks of one have the same."""
+    """Each program numbers its places from 1 on; ranks of one program have the same numbers."""
     assert ask_python(PLACES).splitlines() == ["['2', '2', '3', '1']", (
         "['1      (not recorded)', '2      Send a+0x10', '3      Send b+0x10']")]
 
@@ -719,7 +719,7 @@ for _, line in paraver.lines_of(view):
 
 
 def test_workloads_of_any_size_are_in_paravers_files(ask_python):
-    """The largest as what has room in 64 bits."""
+    """Very large ones are written as 10^18, which has room in 64 bits."""
     assert ask_python(LARGE).split() == ["0", "2" + 15 * "0", "1" + 18 * "0", "1" + 18 * "0"]
 
 
@@ -760,7 +760,7 @@ def announced(traced_source):
 
 
 def test_a_trace_tells_what_was_announced(announced, trace_tool):
-    """All that is known each time, and nothing of what changes nothing."""
+    """Each time all that is known; announcements without a change are left out."""
     said = re.findall(r"slot 0: (workload|range|iteration|speed-up) (.*)",
                       trace_tool("dump", announced).stdout)
     known = [("iteration", "0.125 s"), ("speed-up", "1 on 1 cores"),
@@ -787,7 +787,7 @@ def test_what_was_announced_is_in_the_files_for_other_programs(announced, trace_
 
 def test_a_workload_does_not_forget_what_was_announced_before_the_retreat(traced_source, top,
                                                                           trace_tool):
-    """The example ends with one, as programs should; here it has more to compute before."""
+    """The example ends with a retreat, as programs should; here it computes more before."""
     example = (top / "doc/examples/claim.c").read_text()
     assert "step(1000L * t)" in example and example.rindex("inv_retreat") > example.index("step(")
     trace = traced_source(example.replace("step(1000L * t)", "step(10000000L * t)"))
@@ -950,7 +950,7 @@ for module in sys.argv[3:]:
 
 def test_debugging_sections_are_read_of_files_of_root_and_of_who_looks(ask_python, make_variable,
                                                                        tmp_path):
-    """Another user's trace names files of that user, which a parser would have to be proof of."""
+    """Another user's trace names files of that user, which a parser may not be safe against."""
     if not shutil.which("addr2line"):
         pytest.skip("needs package binutils")
     source, module, link = (tmp_path / name for name in ("step.c", "step", "link"))
@@ -1056,7 +1056,7 @@ print(*(process.program for table in fmt.load(sys.argv[1]).tables for process in
 @pytest.mark.machine(os.getuid() == 0, "only root can be several users")
 def test_a_trace_ends_when_rmd_is_killed_and_the_next_one_takes_a_whole_one(
         mortal, hammered, trace_tool, ask_python, tmp_path):  # noqa: F811
-    """Of the same table.  Processes go on meanwhile: nobody reads the rings, which become full."""
+    """Of the same table.  Processes go on meanwhile; no rmd reads the rings, which become full."""
     fight = hammered(mortal("emulate-cores = 4\n"))
     assert fight.rmctl("trace", "start", fight.file).returncode == 0
     fight.hammer(2, 10 ** 9, 1)
@@ -1235,7 +1235,7 @@ def test_an_intent_counts_where_the_word_has_become_what_it_says(ask_python):
 
 def test_nothing_is_left_when_a_launcher_with_a_trace_is_killed(build, stock_env, trace_tool,
                                                                 tmp_path):
-    """Its file is whole up to there: rmd ends it, a moment later."""
+    """The file of the trace is whole up to there: rmd ends it a moment later."""
     file = tmp_path / "cut.trace"
     child = subprocess.Popen([build / "bin/invade", "--emulate-cores=2", f"--trace={file}", "--",
                               sys.executable, "-c", "import time; print(1, flush=True); "

@@ -205,7 +205,7 @@ def test_a_trace_alone_has_the_numbers_of_a_report_too(build, mpiexec, run_progr
 
 def test_a_trace_without_a_report_has_no_efficiency(build, mpiexec, run_program, trace_tool,  # noqa: F811
                                                     ask_python, tmp_path):  # noqa: F811
-    """Of programs that run already; what it says of cores has other names."""
+    """A trace of programs that run already; its numbers on cores have other names."""
     trace, rmctl = tmp_path / "run.trace", build / "bin/rmctl"
     script = (f"{rmctl} trace start {trace} >&2; {mpiexec} -n 4 {build}/mpi-shim/tests/waits work; "
               f"{rmctl} trace stop >&2")

@@ -39,7 +39,7 @@ def moved(value, call):
 
 
 def added(a, b):
-    """What an addition of two values gives."""
+    """The sum of two values."""
     names = {item[1] for item in a | b if item[0] == "offset"}
     return frozenset(
         (item[0], name if item[1] == UNKNOWN else item[1], item[2])
@@ -160,7 +160,7 @@ class X86:
 
 
 class Arm:
-    """Those for aarch64: the destination first."""
+    """Instructions as objdump writes them for aarch64: the destination first."""
 
     preserved = {f"x{number}" for number in range(19, 30)} | {"sp"}
     arguments = tuple(f"x{number}" for number in range(8))
@@ -301,7 +301,7 @@ def thread_variables(library, readelf, kind):
 
 
 class Code:
-    """The functions of a library, and which of them may switch."""
+    """The functions of a library, and those of them that may switch."""
 
     def __init__(self, library, objdump):
         readelf = objdump.replace("objdump", "readelf")

@@ -49,7 +49,7 @@ struct invade_manager {
 struct invade_load {
     uint64_t now_ns;
     bool known;
-    double busy, all;          /* of our cores: anybody's, and with idling */
+    double busy, all;          /* of our cores: of all programs, and with idling */
     double children, managing; /* of the command when it has ended; of rmd and of us */
 };
 
@@ -67,7 +67,7 @@ struct invade_report {
     FILE *text;       /* NULL: JSON, or nothing is wanted */
     bool begun;       /* there is a report in it */
     uint64_t launch;  /* by which our processes' records are known */
-    uint64_t since_ns; /* CLOCK_MONOTONIC: who ended before is none of ours */
+    uint64_t since_ns; /* CLOCK_MONOTONIC: processes that ended before are not ours */
     struct invade_load before; /* the command */
 };
 
@@ -92,7 +92,7 @@ void invade_stop(struct invade_manager *manager);
 void invade_name_launch(struct invade_manager *manager, const struct invade_options *options);
 bool invade_name_job(struct invade_manager *manager, const struct invade_options *options);
 bool invade_launched_elsewhere(struct invade_manager *manager);
-/* Use the rmd of manager->launch on this node; start it if nobody has.  False: has said why. */
+/* Use the rmd of manager->launch on this node; start it if there is none.  False: has said why. */
 bool invade_use_node(struct invade_manager *manager, const char *rmd);
 /* The MPI rank that we are; 0 when we are none. */
 int invade_rank(void);

@@ -19,7 +19,7 @@ static inline double share(double part, double whole)
     return whole > 0 ? most(0, least(1, part / whole)) : 1;
 }
 
-/* Of our copy of a record, which nobody else writes to. */
+/* A number of our copy of a record.  Only this thread accesses the copy. */
 static inline uint64_t get(const _Atomic uint64_t *number)
 {
     return atomic_load_explicit((_Atomic uint64_t *)number, memory_order_relaxed);

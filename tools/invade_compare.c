@@ -93,7 +93,8 @@ static char *others_preload(const char *value)
     return end == begin ? NULL : text;
 }
 
-/* A surrounding invade, or a user who has chosen a resource manager, has set some of it. */
+/* The environment without the variables that a surrounding invade has set, or that a user has set
+ * to choose a resource manager. */
 static char **stock_environment(char **all)
 {
     static const char preload[] = "LD_PRELOAD=";
@@ -325,7 +326,7 @@ void invade_compare(const struct invade_options *o, invade_become managed)
     divert_output(&c);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     int status = run_all(&c);
-    invade_give_signals_back(); /* who reads our output may be slow */
+    invade_give_signals_back(); /* the reader of our output may be slow */
     pass_output_on(&c);
     print_comparison(&c);
     invade_end_as(status);

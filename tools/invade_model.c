@@ -179,7 +179,7 @@ static double fill_times(struct process *p, uint64_t from, uint64_t until)
     const struct inv_report *c = p->counters;
     double length = seconds(until - from);
     if (c->useful_ns + c->wait_ns == 0 && !(p->record && get(&p->record->job))) {
-        p->useful = length; /* nobody measures its waits: it has no MPI */
+        p->useful = length; /* its waits are not measured: it has no MPI */
         return 0;
     }
     p->useful = least(seconds(c->useful_ns), length);

@@ -36,7 +36,7 @@ struct site {
 };
 
 struct sites {
-    struct site *at; /* those where somebody waited, the longest waits first */
+    struct site *at; /* those where a process waited, the longest waits first */
     unsigned count;
 };
 
@@ -129,8 +129,7 @@ struct launch {
     struct job *jobs;
 };
 
-/* From reports that nobody has checked.  They belong to the launch from here on.  False: no
- * memory. */
+/* From reports of any contents.  They belong to the launch from here on.  False: no memory. */
 bool launch_fill(struct launch *launch, struct rmd_client_report *reports, unsigned count);
 void launch_free(struct launch *launch);
 

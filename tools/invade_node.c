@@ -3,8 +3,8 @@
  * invade_node.c - the resource managers that are not ours: those of the other nodes of the
  * launch, and the one that the ranks of a node share where each has an invade of its own.
  *
- * Both are started by whoever needs one first (libinvasive/launch.h).  For the other nodes we
- * only say how, in INVASIVE_LAUNCH.
+ * The first process that needs one of them starts it (libinvasive/launch.h).  For the other
+ * nodes we only say how, in INVASIVE_LAUNCH.
  */
 #define _GNU_SOURCE
 #include "invade.h"

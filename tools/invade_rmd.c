@@ -3,8 +3,8 @@
  * invade_rmd.c - the resource manager of this run: one that is there, or a private one.
  *
  * A private rmd ends with us however we end: it watches the other end of our control
- * socket, which nobody inherits, and the kernel kills it when we die.  It gets nothing of
- * ours but stderr, so that it holds no pipe open that someone waits to see closed, and
+ * socket, which no process inherits, and the kernel kills it when we die.  It gets nothing
+ * of ours but stderr, so that it holds no pipe open whose reader waits for the end, and
  * lives in its own session, so that the terminal's Ctrl-C is not for it.
  */
 #define _GNU_SOURCE

@@ -2,8 +2,8 @@
 /*
  * invade_run.c - the command, as if the shell had started it itself.
  *
- * It runs in our process group, so that the terminal's signals reach it without us; what
- * somebody sends to us alone, we pass on.  When it stops we stop; when it ends we end the
+ * It runs in our process group, so that the terminal's signals reach it without us; signals
+ * that reach only us, we pass on.  When it stops we stop; when it ends we end the
  * same way; when we are killed, it is.
  */
 #define _GNU_SOURCE
@@ -189,7 +189,7 @@ int invade_run(const struct invade_options *o, invade_become become,
     }
 }
 
-/* Signals that came while no command ran are nobody else's. */
+/* Signals that came while no command ran are for us only. */
 static void take_alone(int number)
 {
     note_end(number);

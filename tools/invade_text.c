@@ -34,7 +34,8 @@ static const double matters = 0.05;
 
 static bool others_matter(const struct launch *l) { return l->others > matters * l->capacity; }
 
-/* What other programs had no balance gains, and of which job it was missing nobody knows. */
+/* Balance does not gain the core time that other programs had, and no record says which job was
+ * short of it. */
 static void print_metrics(FILE *to, const struct launch *l, const struct job *j)
 {
     const struct metrics *m = &j->metrics;

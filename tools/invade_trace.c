@@ -2,7 +2,7 @@
 /*
  * invade_trace.c - --trace: rmd writes it to a file of ours while the command runs.
  *
- * At its end we add the report on the run, so that whoever draws the trace has the same numbers.
+ * At its end we add the report on the run, so that a drawing of the trace has the same numbers.
  * What cannot be traced runs all the same; only a file that cannot be written is an error, and
  * found out before the command starts.
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * machine.h - an emulated machine with more CPUs than the real one, for programs that sleep instead
- * of computing (C and C++).  All programs share it: it is a file of zeros, made by whoever starts
- * them.
+ * of computing (C and C++).  All programs share it: it is a file of zeros, which their
+ * starter makes.
  *
- * Who computes does so on one of its CPUs.  Who finds none free waits in line for one, and gives it
- * up after a time slice if somebody waits: threads that are more than the CPUs share them, at no
- * cost, as with a perfect kernel.
+ * A thread computes on one of its CPUs.  A thread that finds none free waits in line for one, and
+ * gives it up after a time slice if another thread waits.  So threads that are more than the CPUs
+ * share them, at no cost, as with a perfect kernel.
  */
 #ifndef CELLS_MACHINE_H
 #define CELLS_MACHINE_H
@@ -29,7 +29,7 @@
 enum { MACHINE_LINE = 4096 };
 static const double machine_slice_us = 3000;
 struct machine {
-    uint32_t next;    /* number of who comes next */
+    uint32_t next;    /* number of the next thread that comes */
     uint32_t served;  /* numbers below it have, or had, a CPU */
     uint32_t called[MACHINE_LINE]; /* futexes: number + 1 of the last of this place to be called */
 };
@@ -76,7 +76,7 @@ static inline void machine_get_cpu(uint32_t cpus)
         syscall(SYS_futex, called, FUTEX_WAIT, seen, NULL, NULL, 0);
 }
 
-/* The first in line is called, or whoever will be when it comes. */
+/* Calls the first thread in line; if the line is empty, the next thread that comes. */
 static inline void machine_put_cpu(uint32_t cpus)
 {
     uint32_t number = __atomic_fetch_add(&the_machine->served, 1, __ATOMIC_SEQ_CST) + cpus;
@@ -100,9 +100,9 @@ static inline double machine_sleep(double us)
     return (machine_now() - start) * 1e6;
 }
 
-/* What an emulated CPU, one of so many, does for so long.  Sleeps are late; what one is late is
- * taken off the thread's next.  Not by a thread-local variable: in a program that has one, thread
- * numbers stay with their kernel threads, and cores that come help nobody (INVASIVE_BIND). */
+/* What an emulated CPU, one of so many, does for so long.  A sleep ends late; the thread's next one
+ * is shorter by that.  Not by a thread-local variable: in a program that has one, thread numbers
+ * stay with their kernel threads, and cores that are added are of no use (INVASIVE_BIND). */
 static inline void machine_compute(double us, uint32_t cpus)
 {
     double left = us - 1e-3 * (double)(intptr_t)pthread_getspecific(machine_late_ns);

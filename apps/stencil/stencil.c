@@ -5,9 +5,9 @@
  * the edges of the blocks (Isend, Irecv, Waitall), computes the new temperatures in a static
  * `parallel for` over rows, and agrees on the largest change (Allreduce).  Plain MPI+OpenMP.
  *
- * Each temperature is computed from the same four neighbours in the same order whoever does
- * it, and the checksum is a sum of integers, one per point: the same for any number of ranks
- * and threads.
+ * Each temperature is computed from the same four neighbours in the same order on every rank
+ * and thread, and the checksum is a sum of integers, one per point: the same for any number of
+ * ranks and threads.
  */
 #include <argp.h>
 #include <math.h>

@@ -13,7 +13,7 @@ namespace swe {
 enum class Precision { SINGLE, DOUBLE };
 enum class Flux { RUSANOV, AUGMENTED };
 enum class Stepping { EULER, SSP_RK2 };
-// A task each cluster; clusters fixed to threads; a loop over clusters, each for whoever is free.
+// A task each cluster; clusters fixed to threads; a loop over clusters, each for a free thread.
 enum class Parallel { TASKS, OWNER, LOOP };
 enum class Side4 { WALL, OPEN }; // boundary condition of a side of the domain
 

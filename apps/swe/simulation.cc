@@ -54,7 +54,7 @@ template <class Real> void Simulation<Real>::run()
             account_.adaptions++;
             announce();
         }
-        agree_on_step(); // nobody looks at water that is none
+        agree_on_step(); // throws if the water is not a number, before a watcher sees it
         watch();
     }
     account_.total = MPI_Wtime() - start;

@@ -2,8 +2,8 @@
 // simulation.h - the time loop of a rank.
 //
 // In each time step: the longest stable step, agreed by all ranks; one phase a stage of the
-// scheme; and now and then a change of the grid.  Whoever wants to look (files, gauges, progress)
-// is a Watcher.
+// scheme; and now and then a change of the grid.  Output (files, gauges, progress) is by
+// Watchers.
 #ifndef SWE_SIMULATION_H
 #define SWE_SIMULATION_H
 

@@ -19,7 +19,7 @@ static long now_us(void)
 int main(int argc, char **argv)
 {
     int emulated = argc > 1 && atoi(argv[1]);
-    alarm(120); /* whatever becomes of who started it */
+    alarm(120); /* ends even if its starter cannot end it */
     for (;;) {
 #pragma omp parallel
         {

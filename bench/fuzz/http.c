@@ -2,7 +2,7 @@
 /*
  * http.c - what a client sends to the address of the metrics, in pieces: one byte says how long the
  * next one is.  Every client is let go in the end; the answer is one of HTTP, as long as it says,
- * and the page is given to those only who asked for it.
+ * and only clients that asked for the page get it.
  */
 #define _GNU_SOURCE
 #include "fuzz.h"

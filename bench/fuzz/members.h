@@ -50,7 +50,7 @@ static inline void fuzz_domain_admit(struct rmd_domain *d)
         rmd_domain_admit(d, c);
 }
 
-/* Parts of the table, so that few inputs are lost in bytes that nobody reads. */
+/* Parts of the table, so that few inputs are lost in bytes that rmd does not read. */
 static inline void fuzz_write_table(struct fuzz_input *in, struct inv_table *t)
 {
     static const size_t starts[] = {0, INV_CORES_OFFSET, INV_SLOTS_OFFSET,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * quick.c - what rmd asks of the kernel about processes, answered without it, for all fuzzers: it
- * took most of their time.  There are two processes, this one and its parent, and they live. Nobody
- * sleeps, so wake-ups reach nobody, and no bell of a domain is ever rung.
+ * took most of their time.  There are two processes, this one and its parent, and they live.  No
+ * thread sleeps, so wake-ups wake none, and no bell of a domain is ever rung.
  *
  * fuzz.py links with --wrap for the functions of the C library.
  */
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NO_FD = 1 << 20 }; /* in the place of a descriptor that nobody reads */
+enum { NO_FD = 1 << 20 }; /* in place of a descriptor that is not read */
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e);

@@ -5,8 +5,8 @@
  *
  * The domain has two members and eight emulated cores.  The input says what is written where, as if
  * by a member, and what rmd does between: a constraint, another policy, a report, a core that goes
- * away and comes back, a death.  What rmd knows itself must stay right: who owns how many cores,
- * and the head of the table.
+ * away and comes back, a death.  What rmd knows itself must stay right: the number of cores
+ * that each process owns, and the head of the table.
  */
 #define _GNU_SOURCE
 #include "core.h"

@@ -103,7 +103,7 @@ struct handover {
 };
 
 /* My turns.  Where both threads have come to one core, beside others, each takes a slice of
- * milliseconds: who waits does so for `patience_ns` together, and both give up. */
+ * milliseconds.  A thread whose loop lasts longer than `patience_ns` makes both give up. */
 static inline void hand_over(struct handover *h, int rounds, double patience_ns)
 {
     enum { LONG = 1 << 16 };

@@ -56,7 +56,7 @@ static void pingpong(void)
     demand(sum == rounds * (rounds + 1), "pingpong");
 }
 
-/* Nobody is more than LEAD steps ahead of the next, so that all have to run. */
+/* No thread is more than LEAD steps ahead of the next one, so that all have to run. */
 static void pipeline(void)
 {
     uint64_t x[MAX_THREADS] = {0};

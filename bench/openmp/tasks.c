@@ -7,7 +7,7 @@
  *
  *   fib            a task for each call, no cut-off
  *   queens         a task for each placing of a queen
- *   tree           a tree whose shape comes from a hash: nobody knows how large a branch is
+ *   tree           a tree whose shape comes from a hash: the size of a branch is not known
  *   taskloop       taskloop with 16 iterations a task
  *   chain          every task depends on the one before
  *   wavefront      a grid; each task depends on those above and to the left

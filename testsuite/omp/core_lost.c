@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A thread waits asleep for a lock; what it and the holder say and are told is on stdout and stdin.
+/* A thread waits asleep for a lock.  It and the holder of the lock use stdout and stdin.
  * @helper for test_rmd_lost_holds.py, which takes the holder's core away
  */
 #include "check.h"

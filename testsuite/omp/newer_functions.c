@@ -300,7 +300,7 @@ static void taskwaits_order_tasks(int n)
                 sum++;
             }
         }
-        taskwait_nowait(&b, a); /* whoever depends on b now waits for those of a */
+        taskwait_nowait(&b, a); /* tasks that depend on b now wait for those of a */
 #pragma omp task depend(in : b) shared(sum)
         CHECK(sum == MANY, "a task on the other address came after %d of %d", sum, MANY);
 #pragma omp taskwait depend(in : b)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ordered regions run one at a time, in the order of the iterations, whatever the threads do
  * meanwhile: teams from 1 to 128, short and long chunks by turns, threads that sleep before or in
- * the region, iterations that leave it out, tasks, locks and nested regions inside.  Nobody is
- * kept from its first chunk: iterations as many as threads may all be under way at once.
+ * the region, iterations that leave it out, tasks, locks and nested regions inside.  No
+ * thread is kept from its first chunk: as many iterations as threads may be under way at once.
  * @each dynamic static guided runtime task meet
  */
 #include "check.h"

@@ -11,7 +11,7 @@ enum { MAX = 1024, ROUNDS = 3 };
 
 static atomic_int flag[MAX], arrived;
 
-/* Thread t waits for thread t + step, and the last in that order for nobody. */
+/* Thread t waits for thread t + step; the last one in that order does not wait. */
 static void chain(int step)
 {
     for (int i = 0; i < MAX; i++)

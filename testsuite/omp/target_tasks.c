@@ -105,7 +105,7 @@ static void data(int n)
     CHECK(order == 60, "data: %d", order);
 }
 
-/* Who waits for tasks waits for target tasks, and for what these have created. */
+/* A wait for tasks includes target tasks, and the tasks that these have created. */
 static void waits(int n)
 {
     int done = 0, sum = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A chain of tasks, each of which creates the next one and ends, may be as long as it likes: it
- * needs neither the stack nor the memory of all its tasks, in a team of one either, and whoever
- * waits for it waits for all of it.
+ * needs neither the stack nor the memory of all its tasks, in a team of one either.  A
+ * thread that waits for the chain waits for all of it.
  * @mends with two threads, when a chain has leaves, tasks run at once within each other without end
  * @changing
  */

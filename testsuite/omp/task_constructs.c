@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What each clause of a task promises: order and exclusion of dependences of every kind,
- * priorities, final and undeferred tasks, cancelled taskgroups, events fulfilled by anybody, large
- * and copied arguments, taskloops of all grains, waits that run no task but descendants, tasks
- * outside regions and in nested ones.
+ * priorities, final and undeferred tasks, cancelled taskgroups, events fulfilled by any thread,
+ * large and copied arguments, taskloops of all grains, waits that run no task but descendants,
+ * tasks outside regions and in nested ones.
  *
  * @mends the stock library hangs in the wavefront of dependences
  * @changing

@@ -9,7 +9,7 @@
 
 enum { BEFORE = 3000, ROUNDS = 60 };
 
-/* Whoever works for the program does so in this region. */
+/* All threads that work for the program do so in this region. */
 static int run(int (*work)(int), int argument)
 {
     int bad = 0;

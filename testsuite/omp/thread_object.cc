@@ -10,7 +10,7 @@ static std::atomic<int> alive;
 
 struct counter {
     int number = -1, calls = 0;
-    counter *self = this; // nobody has moved us, nobody destroys us twice
+    counter *self = this; // the object has not been moved, and is destroyed only once
     counter() { alive++; }
     counter(const counter &) = delete;
     counter &operator=(const counter &other)

@@ -15,7 +15,7 @@ enum { MAX = 32, ROUNDS = 20 };
 
 static int places;    /* in the partition of the initial thread: all */
 static int home;      /* the place of the initial thread */
-static bool bound;    /* nobody manages us: places are where threads run */
+static bool bound;    /* the process is unmanaged: places are where threads run */
 static int place_of[MAX], partition_len[MAX], partition_first[MAX];
 
 static void in_place(const char *how, int me)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * fake_mpi.c - an MPI library of nobody's binary interface, for one process.  Its functions
+ * fake_mpi.c - an MPI library for one process, with its own binary interface.  Its functions
  * call each other as a program would, by names that can be interposed: MPI_X calls PMPI_X,
  * and to say its version it needs other MPI functions.
  */

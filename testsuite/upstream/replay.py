@@ -94,7 +94,7 @@ def load(programs, tests):
 
 def ended(process, limit):
     """Wait until PROCESS ends, at most LIMIT seconds, but do not reap it: as long as it is a zombie
-    its process group can be signalled without hitting somebody else's."""
+    its process group can be signalled without hitting another program's."""
     descriptor = os.pidfd_open(process.pid)
     try:
         return bool(select.select([descriptor], [], [], limit)[0])

@@ -46,7 +46,7 @@ static void hold(unsigned target, bool polite)
     long left = rand() % (2 * MEAN_NS);
     while (held.count > target)
         give_one();
-    inv_want(held.count < target); /* asks our own cores back from who holds them */
+    inv_want(held.count < target); /* asks the holders of our own cores for them */
     for (; left > 0; left -= LOOK_NS) {
         for (unsigned i = held.count; i-- > 0;) {
             enum inv_verdict verdict = inv_hold_check(held.holds[i]);

@@ -12,7 +12,7 @@ import numpy as np
 from . import format as fmt
 from . import merge
 
-RMD = fmt.RING_OF_RMD + 1  # as the name of who makes a change
+RMD = fmt.RING_OF_RMD + 1  # rmd as the author of a change
 MOST = 20  # findings of a kind that are written out
 
 
@@ -22,7 +22,7 @@ def name_of(name: int) -> str:
 
 
 def wrong_changes(chain: merge.Chain) -> list[str]:
-    """Those that nobody may make, by who made them."""
+    """Changes that their author may not make."""
     if len(chain.fields) < 2:
         return []
     before, after, by = chain.fields[:-1], chain.fields[1:], chain.ring[1:] + 1
@@ -52,8 +52,8 @@ def wrong_changes(chain: merge.Chain) -> list[str]:
 
 
 def held_by_nobody(table: fmt.Table, chain: merge.Chain) -> list[str]:
-    """A core that a slot holds for a time in which nobody is there.  rmd notes who comes before it
-    can take a core, and who goes after it has given up all."""
+    """A core that a slot holds for a time in which no process has the slot.  rmd notes a process
+    before the process can take a core, and its end after it has given up all cores."""
     found = []
     holder, ends = chain.holder, np.append(chain.time[1:], table.end_ns)
     for name in np.unique(holder[holder != merge.NOBODY]).tolist():
@@ -73,7 +73,7 @@ def held_by_nobody(table: fmt.Table, chain: merge.Chain) -> list[str]:
 
 
 def check_table(table: fmt.Table) -> tuple[list[str], str]:
-    """Findings, and a line of what has been looked at."""
+    """Findings, and a line on what has been checked."""
     events = merge.events_of(table)
     findings = [f"{n} events of {name_of(ring + 1)} were lost"
                 for ring, n in sorted(table.lost.items()) if n]
@@ -91,7 +91,7 @@ def check_table(table: fmt.Table) -> tuple[list[str], str]:
 
 
 def check(trace: fmt.Trace) -> tuple[list[str], list[str]]:
-    """Findings, of which there should be none, and what has been looked at."""
+    """Findings, of which there should be none, and lines on what has been checked."""
     findings, lines = [], []
     if trace.cut:
         findings.append("the file ends in the middle of a chunk")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chrome's trace events (JSON), for Perfetto and chrome://tracing: a track for each core with who
-computes on it, and for each process its waits, what it announces, and how many cores it owns."""
+"""Chrome's trace events (JSON), for Perfetto and chrome://tracing: a track for each core with its
+holder, and for each process its waits, what it announces, and how many cores it owns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CORES = 1  # as a "process" of the file; the real ones come after it
 
 
 def owned_counter(story: series.Story) -> Iterator[tuple[int, int]]:
-    """When the number of cores that it owns changes."""
+    """The times at which the number of owned cores changes, and the new numbers."""
     spans = story.owned
     times = np.concatenate([spans.start, spans.end])
     by = np.repeat([1, -1], len(spans.start))

@@ -26,13 +26,13 @@ NO_MATPLOTLIB = "matplotlib is missing (Debian's package is python3-matplotlib)"
 
 
 def spare(trace: Path, path: Path) -> None:
-    """Nothing is written over the trace itself, whatever that is called."""
+    """Refuses an output file that is the trace itself, under any name."""
     if path.exists() and trace.exists() and path.samefile(trace):
         raise fmt.TraceError(f"{path} is the trace itself: name another file with --output")
 
 
 class Output:
-    """A file that is there as a whole or not at all; "-" is standard output."""
+    """An output file that appears as a whole or not at all; "-" is standard output."""
 
     def __init__(self, args: argparse.Namespace, suffix: str):
         name = args.output
@@ -49,7 +49,7 @@ class Output:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """For what is to be in it; says where it is."""
+        """Opens the file for its content; prints where it is."""
         if self.path is None:
             yield sys.stdout.buffer
             return

@@ -60,8 +60,8 @@ class Process:
 
     @property
     def name(self) -> str:
-        """As short as tells it apart.  A rank that is alone tells nobody apart: several such
-        programs may be in a trace."""
+        """The shortest name that is unique.  The number of a rank that is alone is not: several
+        such programs may be in a trace."""
         return f"rank {self.rank}" if self.size > 1 and self.unlike else self.full_name
 
     @property
@@ -72,7 +72,7 @@ class Process:
 
 @dataclass
 class Table:
-    """What happened in one core table."""
+    """The events of one core table."""
 
     start_ns: int
     emulated: bool
@@ -101,7 +101,7 @@ class Trace:
 
 
 def text_of(raw: bytes, where: str) -> str:
-    """A name from C: ended by a NUL.  What is not printable becomes '?'."""
+    """A name from C, ended by a NUL.  A character that is not printable becomes '?'."""
     name, nul, _ = raw.partition(b"\0")
     if not nul:
         raise TraceError(f"{where}: a name without an end")
@@ -118,7 +118,7 @@ def tell_jobs_apart(trace: Trace) -> None:
 
 
 def number_in(report: dict, *path: str) -> float:
-    """A number of a report, 0 where there is none: whoever wrote it, it is one."""
+    """A number of a report, 0 where there is none or no finite one, as reports may be invalid."""
     for name in path:
         report = report.get(name) if isinstance(report, dict) else None
     good = isinstance(report, (int, float)) and not isinstance(report, bool)
@@ -164,7 +164,7 @@ class Reader:
         return self.trace
 
     def chunk(self) -> bool:
-        """Read the next one; False: it is not whole."""
+        """Read the next chunk; False: it is not whole."""
         self.where = f"at byte {self.at}"
         if len(self.data) - self.at < CHUNK.size:
             return False
@@ -222,7 +222,7 @@ class Reader:
             Process(a, b, rank, size, text_of(program, self.where), time))
 
     def member(self, slot: int) -> Process | None:
-        """Who is in the slot now."""
+        """The process that is in the slot now."""
         for process in reversed(self.now().processes):
             if process.slot == slot:
                 return process if process.end_ns is None else None
@@ -280,7 +280,7 @@ class Reader:
 
 
 def parse(data: bytes) -> Trace:
-    """The trace in these bytes; TraceError when they are none."""
+    """The trace in these bytes; TraceError when they are no trace."""
     return Reader(data).read()
 
 

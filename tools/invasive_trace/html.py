@@ -62,7 +62,7 @@ document.documentElement.dataset.ready = rows;
 
 
 def cell(value, text: str | None = None, part: float | None = None) -> str:
-    """A number, with what is shown; part: how long a bar behind it is."""
+    """A number and its text; part: the length of the bar behind it."""
     if isinstance(value, str):
         return f'<td class="text">{html.escape(value)}</td>'
     bar = ""
@@ -176,7 +176,7 @@ def efficiencies(view: series.View) -> str:
 
 
 def cores(view: series.View) -> str:
-    """Of the cores, over the time in which there were processes."""
+    """The table of the cores, over the time in which there were processes."""
     all_ns = view.table.ncores * max(view.end_ns - view.start_ns, 1)
     held = sum(story.computed_ns for story in view.stories)
     borrowed = sum(story.borrowed_ns for story in view.stories)

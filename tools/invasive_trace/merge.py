@@ -21,7 +21,7 @@ EPOCHS = 1 << 24
 
 @dataclass
 class Events:
-    """Of one table, in the order of time, then of their rings."""
+    """The events of one table, in the order of time, then of their rings."""
 
     time: np.ndarray  # CLOCK_MONOTONIC, ns
     ring: np.ndarray
@@ -40,12 +40,12 @@ class Events:
 
 @dataclass
 class Chain:
-    """What became of one core: state i holds from time[i] on; state 0 is the first one."""
+    """The states of one core: state i holds from time[i] on; state 0 is the first one."""
 
     core: int
     time: np.ndarray
     fields: np.ndarray  # holder, owner << 9, reclaim << 18, handed << 19
-    ring: np.ndarray  # who made it so; -1: unknown
+    ring: np.ndarray  # of the process that made the change; -1: unknown
     restored: int = 0  # events that only their successors tell of
     gaps: list[str] = field(default_factory=list)  # what is missing or does not fit
 
@@ -76,7 +76,7 @@ def events_of(table: fmt.Table) -> Events:
 
 
 def fields_of_word(word: int) -> int:
-    """A word of the table as an event has it."""
+    """A word of the table in the form that events have."""
 
     def short(name: int) -> int:
         return name if name <= fmt.MAX_SLOTS else ELSEWHERE if name == 0xffff else 510
@@ -94,7 +94,7 @@ def unwrapped(epochs: np.ndarray, start: int) -> np.ndarray:
 
 def happened(number: np.ndarray, before: np.ndarray, after: np.ndarray, intent: np.ndarray,
              last_fields: int | None) -> np.ndarray:
-    """Which of the events of a core did; they are in the order of their numbers."""
+    """Which of the events of a core took place; they are in the order of their numbers."""
     keep = ~intent
     certain = number[keep]
     for i in np.flatnonzero(intent):
@@ -112,7 +112,7 @@ def happened(number: np.ndarray, before: np.ndarray, after: np.ndarray, intent: 
 
 
 def chain_of(table: fmt.Table, core: int, events: Events) -> Chain:
-    """The chain of one core, of the events that are about it."""
+    """The chain of one core, from the events of this core."""
     word = int(table.first[core])
     first, start = fields_of_word(word), word >> 40
     number = unwrapped((events.body >> np.uint64(40)).astype(np.int64), start)
@@ -168,7 +168,7 @@ def link(chain: Chain, start_ns: int, first: int, events: Events, number: np.nda
 
 
 def chains_of(table: fmt.Table, events: Events | None = None) -> list[Chain]:
-    """One for each core, in pinned mode."""
+    """A chain for each core, in pinned mode."""
     events = events_of(table) if events is None else events
     changes = events.of(events.kind == fmt.CORE)
     order = np.argsort(changes.core, kind="stable")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Paraver's .prv, .pcf and .row.  A task is a process, and its thread number c computes on core c;
-so the CPU view shows who has which core, and the thread view how many cores a process has."""
+so the CPU view shows the holder of each core, the thread view how many cores a process has."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def numbers_of(view: series.View) -> dict[fmt.Site | None, int]:
 
 
 def lines_of(view: series.View) -> Iterator[tuple[int, str]]:
-    """Each with the time by which they are in order."""
+    """Lines with their times, by which they are sorted."""
     base, numbers = view.start_ns, numbers_of(view)
     for task, story in enumerate(view.stories, 1):
         held, owned = story.held, story.owned
@@ -101,7 +101,7 @@ def row(view: series.View) -> str:
 
 
 def texts(trace: fmt.Trace) -> dict[str, str]:
-    """What is in the file of each suffix."""
+    """{suffix: content of the file}"""
     view = series.whole(trace)
     lines = sorted(lines_of(view), key=lambda line: line[0])
     return {".prv": "\n".join([head(trace, view), *(line for _, line in lines)]) + "\n",

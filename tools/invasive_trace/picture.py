@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cores over time, stacked by process, as figures 8 and 10 of Schreiber et al. show them: what is
-left white at the top is held by nobody."""
+"""Cores over time, stacked by process, as figures 8 and 10 of Schreiber et al. show them: the
+white rest at the top are cores without a holder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEGEND_MOST = 24
 
 
 def colors(count: int) -> list:
-    """One for each process: apart when they are few, a scale when they are many."""
+    """A colour for each process: distinct ones for few processes, a scale for many."""
     few = pyplot.get_cmap("tab10"), pyplot.get_cmap("tab20")
     if count <= 20:
         return [few[count > 10](i) for i in range(count)]
@@ -68,7 +68,7 @@ def figure_of(view: series.View, title: str):
 
 
 def efficiency_of(view: series.View) -> str:
-    """That of all jobs together; of some of them there is none."""
+    """The efficiency of all jobs together; "" if the view lacks a job of the report."""
     report = view.report or {}
     if len(view.jobs) != len(fmt.parts_of(report, "jobs")) or not view.jobs:
         return ""
@@ -89,7 +89,7 @@ matplotlib.rcParams.update({
 
 
 def encode(figure, kind: str) -> bytes:
-    """As png or svg; the figure is closed."""
+    """The figure as png or svg; closes it."""
     out = io.BytesIO()
     figure.savefig(out, format=kind, dpi=120,
                    metadata={"Date": None} if kind == "svg" else {"Software": None})
@@ -98,5 +98,5 @@ def encode(figure, kind: str) -> bytes:
 
 
 def render(view: series.View, kind: str) -> bytes:
-    """As png or svg."""
+    """The picture as png or svg."""
     return encode(figure_of(view, title_of(view)), kind)

@@ -2,8 +2,8 @@
 """Function and source line of the places that call MPI, by addr2line where it is installed, as
 `invade --report` has them; else what the process has said itself.
 
-A trace may be another user's, and so may be what it names: who looks at it as root reads debugging
-sections of nobody's files but root's."""
+A trace may be another user's, and so may be the files that it names.  As root the tool reads
+debugging sections of root's files only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def said(site: fmt.Site) -> str:
 
 @contextlib.contextmanager
 def trusted(module: str) -> Iterator[int]:
-    """Of a file of root or of who looks, which may have another name by now; OSError for others."""
+    """The file if it is root's or the caller's, whatever its name is by now.  Else OSError."""
     file = os.open(module, os.O_PATH | os.O_CLOEXEC)  # opens no device, and waits for no pipe
     try:
         what = os.fstat(file)
@@ -57,7 +57,7 @@ def asked(module: str, sites: list[fmt.Site]) -> list[str]:
 
 
 def names_of(sites: list[fmt.Site]) -> dict[tuple[str, int], str]:
-    """{(module, offset): "solver.c:12 (step)"} of all of them."""
+    """{(module, offset): "solver.c:12 (step)"} of all sites."""
     found = {(site.module, site.offset): said(site) for site in sites}
     for module in {site.module for site in sites}:
         here = [site for site in sites if site.module == module]

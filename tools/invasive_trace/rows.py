@@ -30,7 +30,7 @@ def draw(axes, view: series.View, title: str) -> None:
 
 
 def render(views: list[series.View], titles: list[str], kind: str) -> bytes:
-    """As png or svg; the first view on top.  TraceError where cores are tokens, or too many."""
+    """As png or svg; the first view is on top.  TraceError where cores are tokens, or too many."""
     for view, title in zip(views, titles):
         if view.table.anonymous:
             raise fmt.TraceError(f"{title}: with more processes than cores these have no rows")

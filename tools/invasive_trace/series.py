@@ -13,7 +13,7 @@ from . import merge
 
 @dataclass
 class Spans:
-    """One process on one core: from when to when (ns)."""
+    """Intervals in which one process was on one core: start and end (ns)."""
 
     core: np.ndarray
     start: np.ndarray
@@ -24,7 +24,7 @@ class Spans:
         return int((self.end - self.start).sum())
 
     def levels(self) -> tuple[np.ndarray, np.ndarray]:
-        """When the number of cores changes, and to what."""
+        """The times at which the number of cores changes, and the new numbers."""
         steps = np.concatenate([self.start, self.end])
         by = np.repeat([1, -1], len(self.start))
         order = np.argsort(steps, kind="stable")
@@ -68,7 +68,7 @@ class Wait:
 
 @dataclass
 class Story:
-    """What a trace says of one process."""
+    """The data of a trace on one process."""
 
     process: fmt.Process
     held: Spans
@@ -81,7 +81,7 @@ class Story:
 
     @property
     def computed_ns(self) -> float:
-        """Core time that it held; of tokens, what there was of it."""
+        """Core time that the process held; for tokens, the core time that they stood for."""
         ends = np.array([self.held.start.min(), self.held.end.max()]) if len(self.held.start) else \
             np.zeros(2)
         return float(np.diff(self.held.integral(ends, self.clock))[0])
@@ -110,7 +110,7 @@ class View:
 
     @property
     def jobs(self) -> list[dict]:
-        """Those of the report that have a process here."""
+        """The jobs of the report that have a process in this view."""
         here = {(story.process.pid, story.process.program) for story in self.stories}
         return [job for job in fmt.parts_of(self.report or {}, "jobs")
                 if any((p.get("pid"), p.get("program")) in here
@@ -135,7 +135,7 @@ def none() -> Spans:
 
 
 class SlotSpans:
-    """Spans of all cores; who they are of depends on who was in the slot then."""
+    """Spans of all cores by slot; the process depends on which one was in the slot then."""
 
     def __init__(self, table: fmt.Table, chains: list[merge.Chain]):
         parts = []
@@ -154,7 +154,7 @@ class SlotSpans:
         return (column == name) & (self.end > start) & (self.start < end)
 
     def joined(self, spans: Spans) -> Spans:
-        """One span for those of a core that follow each other without a gap."""
+        """Joins spans of a core that follow each other without a gap."""
         first = np.append(True, (spans.core[1:] != spans.core[:-1]) |
                           (spans.start[1:] != spans.end[:-1]))[:len(spans.core)]
         last = np.append(first[1:], True)[:len(spans.core)]
@@ -229,7 +229,7 @@ def view_of(table: fmt.Table, report: dict | None = None) -> View:
 
 
 def views_of(trace: fmt.Trace) -> list[View]:
-    """Of the tables in which there were processes; at least one, or TraceError."""
+    """A view of each table in which there were processes; TraceError if there is none."""
     views = [view_of(table, trace.report) for table in trace.tables if table.processes]
     if not views:
         raise fmt.TraceError("no process used MPI or GCC's OpenMP runtime under invade in this "

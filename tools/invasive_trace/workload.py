@@ -37,7 +37,7 @@ class Member:
 
 @dataclass
 class Announcement:
-    """What holds from its time on; what is not in it is not known any more."""
+    """An announcement, in force from its time on; a value that it lacks is not known any more."""
 
     time: int
     least: int
@@ -46,7 +46,7 @@ class Announcement:
 
     @property
     def graph(self) -> list[tuple[int, float]]:
-        """Of points that make sense, else none."""
+        """The points of the graph if they are valid, else none."""
         cores = [0, *(c for c, _ in self.points), fmt.MAX_CORES + 1]
         good = all(a < b for a, b in zip(cores, cores[1:])) and \
             all(np.isfinite(s) and s > 0 for _, s in self.points)
@@ -54,7 +54,7 @@ class Announcement:
 
 
 def announcements_of(events: merge.Events) -> list[Announcement]:
-    """Of one process; each is a range or none, a workload, and the points of a graph or none."""
+    """The announcements of one process: a range or none, a workload, points of a graph or none."""
     said: list[Announcement] = []
     least = most = 0
     parts = events.of(np.isin(events.kind, (fmt.RANGE, fmt.WORKLOAD, fmt.SPEEDUP)))
@@ -81,7 +81,7 @@ def heaviest(values: list, areas: np.ndarray, times: np.ndarray) -> tuple:
 
 
 def member_of(view: series.View, story: series.Story, events: merge.Events) -> Member:
-    """What is announced at the end, by inv_retreat maybe, need not be what it had worked with."""
+    """A member by its heaviest announcement: the last one may come from inv_retreat at the end."""
     member = Member(story, *story.lifetime(view.table))
     said = announcements_of(events.of((events.ring == story.process.slot) &
                                       (events.time >= member.start) &
@@ -95,7 +95,7 @@ def member_of(view: series.View, story: series.Story, events: merge.Events) -> M
 
 
 def jobs_of(members: list[Member]) -> list[list[Member]]:
-    """The ranks of an MPI job; who is none of MPI's is one of its own."""
+    """The ranks of each MPI job; a process without MPI is a job of its own."""
     jobs: list[list[Member]] = []
     for member in sorted(members, key=lambda m: (m.start, m.story.process.rank)):
         process = member.story.process
@@ -123,7 +123,7 @@ def joined(waits: list[series.Wait]) -> list[tuple[int, int]]:
 
 
 def cuts_of(job: list[Member], least_ns: int) -> list[int]:
-    """When it begins, when its ranks have met, and when it ends."""
+    """The times at which the job begins, its ranks meet, and the job ends."""
     begin, end = min(m.start for m in job), max(m.end for m in job)
     if len(job) == 1:
         step = max(ALONE_NS, least_ns, (end - begin) // ALONE_PIECES)
@@ -140,7 +140,7 @@ def cuts_of(job: list[Member], least_ns: int) -> list[int]:
 
 
 def outside(spans: series.Spans, waits: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """When the number of cores changes that are held, and to how many; none in waits."""
+    """The times at which the number of held cores changes, and the new numbers; 0 in waits."""
     held = np.concatenate([spans.start, spans.end]).astype(np.int64)
     by = np.repeat([1, -1], len(spans.start))
     bounds = np.array([t for span in waits for t in span], np.int64)
@@ -174,7 +174,7 @@ def work_of(member: Member, cuts: list[int]) -> np.ndarray:
 
 
 class Names:
-    """Without what the format knows, and no two alike."""
+    """Names without characters of the format, and no two alike."""
 
     def __init__(self) -> None:
         self.seen: dict[str, int] = {}

@@ -9,7 +9,7 @@
 //
 // Coarsening: two siblings become their parent if the two across the parent's hypotenuse agree, so
 // that the vertex in the middle of it has no cell left.  One exchange of proposals settles that:
-// whoever sees the other's proposal knows that the other sees its own.
+// a cell that sees the other one's proposal knows that the other one sees its own.
 #include "grid.h"
 
 #include <algorithm>

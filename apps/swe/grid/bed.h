@@ -12,8 +12,8 @@ class Bed {
 public:
     virtual ~Bed() = default;
 
-    // Mean height in m over the triangle: the mean of its two children's means, whoever asks and
-    // when, so that refining and coarsening give water and bed back as they were.
+    // Mean height in m over the triangle: the mean of its two children's means, on each call of
+    // any thread, so that refining and coarsening give water and bed back as they were.
     virtual double mean(const Node &node) const = 0;
 
     // Are there triangles below this one, of the finest that are known, on both sides of the

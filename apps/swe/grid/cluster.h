@@ -8,7 +8,7 @@
 // 40)
 //
 // One thread at a time works on a cluster; neighbours read only the side of its interface that
-// nobody writes in this phase.
+// no thread writes in this phase.
 #ifndef SWE_GRID_CLUSTER_H
 #define SWE_GRID_CLUSTER_H
 
@@ -54,7 +54,7 @@ template <class Real> struct Cells {
 // Mass and momenta, of what passed an edge of the boundary, in m2 and m3/s.
 constexpr int PASSED = 3;
 
-// A stretch of a cluster's boundary with one partner: the run-length code of who is across.
+// A stretch of a cluster's boundary with one partner: the run-length code of the partners.
 struct Run {
     enum Kind : std::uint8_t { CLUSTER, RANK, BORDER } kind = BORDER;
     bool reversed = false;             // the partner's edges are in the opposite order

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// interfaces.h - who is across each stretch of each cluster's boundary.
+// interfaces.h - the partner across each stretch of each cluster's boundary.
 //
 // The same closing of chains as inside a cluster (topology.h), one scale up: a link is now a
 // stretch of a cluster's side, with a length.  Stretches that meet are cut to the shorter one, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// watchers.h - who looks at a simulation while it runs, as the configuration asks: files for
+// watchers.h - the watchers of a running simulation that the configuration asks for: files for
 // ParaView, rasters, gauges, checkpoints, and the progress line.
 #ifndef SWE_OUTPUT_WATCHERS_H
 #define SWE_OUTPUT_WATCHERS_H

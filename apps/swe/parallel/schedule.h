@@ -2,8 +2,8 @@
 // schedule.h - work on all clusters of a rank, shared out among the threads.
 //
 // Four ways: a task each cluster; clusters fixed to threads, in stretches of the curve of equal
-// work (owner-compute, papers/…balancing.txt §6.3); a loop in which whoever is free takes the next
-// cluster, as with tasks, but nobody has to be woken for each; and, compiled with SWE_TBB,
+// work (owner-compute, papers/…balancing.txt §6.3); a loop in which a free thread takes the next
+// cluster, as with tasks, but no thread has to be woken for each; and, compiled with SWE_TBB,
 // a parallel_for of Threading Building Blocks.  But for owners the largest clusters are begun first,
 // so that what is left at the end is small.  An exception of the work is thrown again here.
 #ifndef SWE_PARALLEL_SCHEDULE_H
@@ -62,7 +62,7 @@ public:
         caught.rethrow();
     }
 
-    // Item that who works on each one is likely to have next, as far as threads are alike; -1: none.
+    // For each item the one that its thread is likely to take next, if threads are alike; -1: none.
     std::vector<int> next_of(int count) const
     {
 #ifdef SWE_TBB
@@ -152,8 +152,8 @@ private:
             item(i);
     }
 
-    // Who has the middle of an item has the item; of one without work that may be where all work
-    // ends.
+    // The thread whose stretch of work has the middle of an item has the item.  The middle of an
+    // item without work may be at the end of all work.
     template <class F> void owners(int count, F &item)
     {
 #pragma omp parallel default(none) shared(count, item)

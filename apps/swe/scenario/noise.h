@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// noise.h - a smooth random function of the plane, for beds that nobody surveyed.
+// noise.h - a smooth random function of the plane, for beds without a survey.
 //
 // Value noise: a random number in [-1, 1] at each point with integer coordinates, from a hash of
 // the point and the seed, and a polynomial between that is flat at these points (two continuous

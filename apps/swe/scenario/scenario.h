@@ -37,7 +37,7 @@ public:
     // simulation.
     virtual std::string inputs() const { return ""; }
 
-    // What the scenario is made of, for whoever starts it, a line each.
+    // What the scenario is made of, as lines for the user that starts it.
     virtual std::vector<std::string> summary() const { return {}; }
 };
 

@@ -19,7 +19,7 @@
 
 namespace swe {
 
-// Who is next to whom in a patch, as a step needs it: 5 bytes a cell.
+// The neighbours of each cell in a patch, as a step needs them: 5 bytes a cell.
 struct FvLinks {
     std::int32_t cells = 0, ghosts = 0;
     std::int32_t first_ghost_at = 0; // in scratch arrays: behind cells and what fills up a vector

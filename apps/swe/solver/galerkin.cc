@@ -393,8 +393,8 @@ template <class Real> Real dg_update(const DgPatch<Real> &patch, const Metric<Re
 {
     Real least =
         dispatch(Task::UPDATE, Stage<Real>{patch, metric, options, scratch, {}, dt, start});
-    // Where water was held back, to dt / 0.4, its speed is that but for rounding; whoever asks
-    // later must get the same answer.
+    // Where water was held back, to dt / 0.4, its speed is that but for rounding; a later
+    // call must get the same answer.
     return least > Real(2.6) * dt || least == 0 ? step_of(least)
                                                 : dg_stable_step(patch, metric, options);
 }

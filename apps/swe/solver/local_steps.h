@@ -4,9 +4,10 @@
 // Coarse cells and shallow water are stable with longer steps.  In a round, the longest step of
 // all, a cluster of level k makes a step at the end of every 2^k of the shortest ones, after the
 // clusters of lower levels.  No round is longer than what waves have left until the grid follows
-// them, which it does after grid.every of the shortest steps.  Whoever is faster computes what passes the edges in between, with the
-// slower one as it was, and adds it up; the slower one takes the sum for what passed in its step.
-// So nothing is lost or made.  (Osher and Sanders 1983, doi:10.1090/S0025-5718-1983-0717689-8;
+// them, which it does after grid.every of the shortest steps.  At an edge between two clusters the
+// faster one computes what passes, with the slower one as it was, and adds it up.  The slower one
+// takes the sum for what passed in its step.  So nothing is lost or made.  (Osher and Sanders
+// 1983, doi:10.1090/S0025-5718-1983-0717689-8;
 // papers/invasive-compute-balancing.txt §4, reference 12)
 //
 // No cell gives more than it has.  Of a slower cluster the faster one takes no more than that has

@@ -82,7 +82,7 @@ public:
     virtual void advance_with(Cluster<Real> &cluster, Real dt, const Real *more,
                               Scratch &scratch) const = 0;
 
-    // Fields of the interface for ghost g of whoever is across: interface[f * ghosts + g].
+    // Fields of the interface for ghost g of the partner across: interface[f * ghosts + g].
     virtual void publish(const Cluster<Real> &cluster, Real *interface) const = 0;
 
     // Ghosts first .. first+count-1, which are at the border of the domain.

@@ -13,11 +13,11 @@ reference the ranks of one thread also run with waits that yield the CPU, which 
 The limit is the work of one rank and thread, shared out evenly.
 
 On emulated cores (model.py) the run is replayed: stock with cores / ranks threads a rank, whose
-ranks look for messages every 50 us instead of spinning, since the real CPUs are needed by
-those who sleep.  No more threads sleep at once than there are cores, ours neither: where nobody has
-come to a region's next implicit task for long, its watchdog lets threads work beside the cores, and
-those would be more machine than is said.  Three limits are known from the record: with fixed
-shares, with cores that move, and with cores that end each cluster that they have begun.
+ranks look for messages every 50 us instead of spinning, since threads that sleep in place
+of work need the real CPUs.  No more threads sleep at once than there are cores, under invade too:
+when no thread has come to a region's next implicit task for long, the watchdog lets unheld threads
+work, and these would be more machine than is said.  Three limits are known from the record: with
+fixed shares, with cores that move, and with cores that end each cluster that they have begun.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def emulated(ctx: Context, directory: Path, shapes=EMULATED_SHAPES, parallels=PA
 
 def picture_of_cores(ctx: Context, ranks: int, words: list[str], file: Path,
                      emulate: int = 0) -> None:
-    """Who had which cores when, from a trace of a run under invade; the trace stays beside it."""
+    """The cores of each process over time, from a trace of a run under invade, which stays."""
     trace = file.with_suffix(".trace")
     options = [f"--trace={trace}"] + ([f"--emulate-cores={emulate}"] if emulate else [])
     ctx.run("traced", [str(ctx.build / "invade"), *options, "--", *ctx.mpi(ranks, *words)], {})

@@ -181,7 +181,7 @@ def limits(run: Record, model: Model, scale: float, cores: int) -> tuple[float, 
 
 
 def new_machine(directory: Path) -> Path:
-    """For machine= of replays (apps/cells/machine.h): nobody is on it."""
+    """For machine= of replays (apps/cells/machine.h): no thread is on it."""
     file = directory / "machine"
     file.write_bytes(bytes(1 << 16))
     return file

@@ -8,9 +8,9 @@ soon as they come, with stock OpenMP; the same with Threading Building Blocks.  
 first start to the last end, and their results are the same in all ways.
 
 On the real cores they compute.  On 40 emulated ones their records are replayed (model.py) on
-CPUs that the threads of all programs share: who finds none free waits in line, and goes to the end
-of it after 3 ms if somebody waits.  Changes of threads and caches cost nothing there, and waiting
-threads take no CPU, which is kinder than any kernel to who starts more threads than there are cores
+CPUs that the threads of all programs share: a thread that finds none free waits in line, and
+goes to the end of it after 3 ms if another one waits.  Changes of threads and caches cost nothing
+there, and waiting threads take no CPU: better than any kernel for more threads than cores
 (apps/cells/machine.h).  Each cluster stands for one of 16 times as many cells: F has some 20 of
 256 at its end, as a tsunami on depth 15 has of 4096, the default; the costs are measured with
 such.  So a simulation alone uses little more than a third of the 40 cores, and the smaller ones

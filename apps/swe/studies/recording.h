@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// recording.h - the work that a rank of a simulation had, as a file: for those who want to repeat
-// it without computing (studies/replay.cc).
+// recording.h - the work that a rank of a simulation had, as a file, to repeat it
+// without computing (studies/replay.cc).
 //
 // A text of lines.  A stretch of steps has one grid, whose clusters have so many cells; between two
 // stretches is an adaption.  Seconds are wall time where the record was made.

@@ -5,7 +5,7 @@
 // A step: agreement on its length by MPI_Allreduce; for each stage one loop over the clusters,
 // shared out as in the simulation (parallel/schedule.h), and messages to the ranks whose parts
 // touch.  An adaption: a serial part, a loop over the clusters, and for each sweep messages and an
-// agreement.  Each takes so many ns a cell, which whoever starts it has measured, times `scale`:
+// agreement.  Each takes so many ns a cell, which its starter has measured, times `scale`:
 // sleeps shorter than some 0.5 ms would measure the sleeping.  With machine=FILE threads share the
 // CPUs of an emulated machine with all other programs on it (apps/cells/machine.h).  wait=sleep: a
 // rank that waits for others looks now and then instead of spinning, which would take the few real

@@ -5,7 +5,7 @@
 //   output [--list | PROMISE [DIRECTORY]]
 //
 // Without a promise all are checked.  Works with any number of ranks.  Files go to the directory,
-// which stays, for who looks into them with other programs; else to a temporary one.
+// which stays, for other programs to read them; else to a temporary one.
 #include <algorithm>
 #include <cmath>
 #include <csignal>

@@ -275,7 +275,7 @@ void tsunami(Check &check)
     check.that(land > 200 && land < 3200, "a coast");
 }
 
-// Whoever starts a tsunami reads what it is made of; and a checkpoint knows it by its numbers.
+// The user that starts a tsunami reads what it is made of; a checkpoint knows it by its numbers.
 void tsunami_says(Check &check)
 {
     Temporary place;

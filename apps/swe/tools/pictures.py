@@ -39,7 +39,7 @@ from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
 from vtu_reader import Frame, ReadError, frames_of, read_frame  # noqa: E402
 
-# Colours that stay apart when they are shaded, also for most who see few colours (Okabe, Ito).
+# Colours that stay apart when shaded, also with most forms of colour blindness (Okabe, Ito).
 RANKS = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#f0e442", "#7f7f7f"]
 LAND = np.array(colors.to_rgb("#b9a58a"))
 AZIMUTH, ELEVATION = np.radians(28), np.radians(33)
