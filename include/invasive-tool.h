@@ -46,11 +46,11 @@ extern "C" {
 
 enum inv_tool_arrival {
     INV_TOOL_OWN = 0,     /* a core that the resource manager has given to this process */
-    INV_TOOL_BORROWED = 1 /* another process's, or nobody's */
+    INV_TOOL_BORROWED = 1 /* another process's, or without an owner */
 };
 
 enum inv_tool_departure {
-    INV_TOOL_LENT = 0,      /* an own core: whoever has work for it may take it */
+    INV_TOOL_LENT = 0,      /* an own core: a process that has work for it may take it */
     INV_TOOL_RETURNED = 1,  /* a borrowed core, given up for lack of work */
     INV_TOOL_RECLAIMED = 2, /* a borrowed core that its owner has asked for */
     INV_TOOL_EVICTED = 3    /* it was taken away, some time before this is told */

@@ -65,7 +65,7 @@ struct inv_constraint {
 /* A snapshot of the claim at the time of the call. */
 struct inv_claim {
     unsigned owned_cores; /* cores that the resource manager has given to us; 0 in a domain
-                             with more processes than cores, where nobody owns one */
+                             with more processes than cores, where no process owns one */
     unsigned held_cores;  /* cores that we compute on now, lent ones left out and
                              borrowed ones counted */
     bool managed;         /* false: no resource manager; both counts are then the
@@ -108,7 +108,7 @@ int inv_reinvade(const struct inv_constraint *constraint, enum inv_blocking bloc
  * inv_retreat - replace the constraint by "one core is enough, no workload known", without
  * blocking, and stop asking for cores.  The calling thread goes on computing.  The OpenMP
  * threads of a region that is running leave the other cores after their current implicit
- * task when somebody else asks for them; the next region asks for cores again.  Returns 0,
+ * task when another process asks for them; the next region asks for cores again.  Returns 0,
  * always.
  */
 int inv_retreat(void);

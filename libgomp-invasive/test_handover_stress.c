@@ -3,7 +3,7 @@
  * test_handover_stress.c - parking and the queues of the ready under fire: more threads than cores
  * pass barriers, for the number of milliseconds in argv[1] (default 2000).  Compiled with
  * sched/parking.c and ready.c; what they need of libinvasive and workers.c is played here: two
- * cores, and a list of those that nobody uses.
+ * cores, and a list of unused ones.
  *
  * What it checks: at most one thread computes on a core, and what it writes there, which is not
  * atomic, the next one sees (ThreadSanitizer watches); no wake-up is lost: a run that hangs is
@@ -43,7 +43,7 @@ static _Noreturn void fail (const char *what)
     abort();
 }
 
-/* --- libinvasive, as far as it is needed.  A core that nobody uses still counts as held. */
+/* --- libinvasive, as far as it is needed.  An unused core still counts as held. */
 
 int inv_pin (struct inv_table *table, int tid, int core)
 {

@@ -8,7 +8,7 @@
  *    threads that claim the same one;
  *  - no thread is needed: in each loop some come late or never, and some are held up in the
  *    middle, as implicit tasks are whose cores go; the others claim everything;
- *  - several threads may have the same home, and a home may be nobody's.
+ *  - several threads may have the same home, and a home may be no thread's.
  */
 #include "loop/split.h"
 

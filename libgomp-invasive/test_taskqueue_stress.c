@@ -5,7 +5,7 @@
  *
  * What it checks:
  *  - every task that was pushed is taken exactly once, by the owner or by one thief;
- *  - what a task holds, which is not atomic, is seen by whoever takes it (ThreadSanitizer watches);
+ *  - a task's contents, not atomic, are seen by the thread that takes it (ThreadSanitizer watches);
  *  - the owner finds nothing below its mark, and a thief takes nothing that it is not allowed to;
  *  - a block of the free lists has one user at a time, and comes back with its class's size;
  *  - the numbers of the created and of the completed, read as the barrier reads them, are never

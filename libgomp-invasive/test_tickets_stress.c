@@ -36,7 +36,7 @@ struct inv_process inv_process = {.managed = true, .ncores = 2};
 
 static struct gomp_tickets tickets;
 static _Atomic uint64_t gate;
-/* Of the open region: written by the master, read by who runs its implicit tasks. */
+/* Of the open region: written by the master, read by threads that run its implicit tasks. */
 static struct {
     unsigned nthreads, waits; /* `waits` waits for the next one; nthreads: none does */
 } region;
@@ -58,7 +58,7 @@ static void ring (void)
     inv_futex_wake(&bell, INT_MAX, false);
 }
 
-/* As in workers.c: who queues work does so before it looks whether cores are wanted. */
+/* As in workers.c: a thread queues work before it looks whether cores are wanted. */
 void gomp_want_cores (void)
 {
     atomic_thread_fence(memory_order_seq_cst);

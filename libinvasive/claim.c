@@ -27,7 +27,7 @@
 
 static const int64_t decision_limit_ns = 1000000000;
 /* A decision takes some microseconds once rmd is awake; to sleep meanwhile would cost another wake.
- * Less where the core may be somebody else's. */
+ * Less where the core may be another process's. */
 enum { DECISION_SPIN_NS = 100000, ANONYMOUS_SPIN_NS = 5000, SPIN_LOOKS = 16 };
 
 /* Constraints are written by one thread at a time; decisions are awaited outside it. */
@@ -190,7 +190,7 @@ static struct inv_claim unmanaged_claim(void)
     return (struct inv_claim){.owned_cores = cores, .held_cores = cores, .managed = false};
 }
 
-/* With more processes than cores nobody owns one; the tokens are what we compute on. */
+/* With more processes than cores no process owns one; the tokens are what we compute on. */
 static struct inv_claim anonymous_claim(void)
 {
     int32_t tokens = atomic_load_explicit(&our_slot()->tokens, memory_order_relaxed);
@@ -242,8 +242,8 @@ int inv_invade(const struct inv_constraint *constraint, enum inv_blocking blocki
 }
 
 /* Is this what has been announced and, for a blocking caller, decided?  No lock, and nothing is
- * written.  Who sees a word of a constraint that another thread is writing sees `writing` or, where
- * that is over, the new number: acquire, partner is write_constraint. */
+ * written.  A thread that sees a word of a constraint while another thread writes it sees `writing`
+ * or, where that is over, the new number: acquire, partner is write_constraint. */
 static bool is_in_force(const struct inv_constraint *c, enum inv_blocking blocking)
 {
     struct inv_slot *slot = our_slot();

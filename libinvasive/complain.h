@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * complain.h - a line of ours on the stderr of a program, which may be a pipe that nobody reads any
- * more or a file as large as the program's limit: the program did not write, so it is not to get
+ * complain.h - a line of ours on the stderr of a program, which may be a pipe without a reader
+ * or a file as large as the program's limit: the program did not write, so it is not to get
  * SIGPIPE or SIGXFSZ.  Its handlers and dispositions stay as they are.
  */
 #ifndef INV_COMPLAIN_H

@@ -3,11 +3,11 @@
  * core.c - the transitions of a core's word, and the two-sided promise that a core that
  * becomes free meets a process that wants it:
  *
- *     lender:  word := nobody;            fence;  look at wanting, parked, sleepers
+ *     lender:  word := no holder;         fence;  look at wanting, parked, sleepers
  *     wanter:  set wanting, parked bit;   fence;  look at the words of the cores
  *
  * Both fences are seq_cst, so at least one side sees the other (Dekker's argument): no
- * core stays idle beside a process that wants it, and nobody polls.  libinvasive/model/
+ * core stays idle beside a process that wants it, and no process polls.  libinvasive/model/
  * core.pml is this file in Promela; keep the two alike.
  */
 #define _GNU_SOURCE
@@ -207,8 +207,8 @@ bool inv_core_claim(struct inv_table *t, unsigned core, unsigned me)
 }
 
 /* The word moves in any case, if only by its epoch: release, the partner is the acquire load
- * of the word in fetch_home and inv_core_offer.  Who loaded it before fails to hand the core
- * over; who loads it afterwards sees that it is not our home. */
+ * of the word in fetch_home and inv_core_offer.  A process that loaded the word before fails to
+ * hand the core over; one that loads it afterwards sees that the core is not our home. */
 bool inv_core_forgo(struct inv_table *t, unsigned core, unsigned me)
 {
     inv_word w = word_of(t, core), next;
@@ -238,7 +238,7 @@ bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned
     return true;
 }
 
-/* --- who wants */
+/* --- processes that want a core */
 
 bool inv_others_want(struct inv_table *t, unsigned me)
 {
@@ -284,7 +284,7 @@ static bool is_parked(struct inv_table *t, unsigned slot)
     return atomic_load_explicit(&inv_slot_at(t, slot)->parked, memory_order_relaxed) != 0;
 }
 
-/* Others may take as many before us, and no more park meanwhile, unless somebody is after rmd. */
+/* So many may be taken and parked again meanwhile; only a process that attacks rmd exceeds that. */
 enum { TAKE_TRIES = 16 * INV_PARKED_MAX };
 
 int inv_parked_take(struct inv_table *t, unsigned whom)
@@ -325,8 +325,8 @@ void inv_parked_ring(struct inv_table *t, unsigned whom, int entry, int core)
     ring_parked(t, whom, entry, core, true);
 }
 
-/* The bump comes after what the sleeper is woken for: whoever is between reading the bell
- * and sleeping does not sleep. */
+/* The bump comes after what the sleeper is woken for: a thread that is between reading the
+ * bell and sleeping does not sleep. */
 static void wake_sleepers(struct inv_slot *slot)
 {
     atomic_fetch_add(&slot->bell, 1);
@@ -364,7 +364,7 @@ static bool give_to_wanting(struct inv_table *t, unsigned whom, int core, bool p
            is_parked(t, whom) && give_to_parked(t, whom, core, pin);
 }
 
-/* In turn, so that nobody is always served last: those after `me`, then from the start. */
+/* In turn, so that no process is always served last: slots after `me`, then from the start. */
 static bool give_in_turn(struct inv_table *t, unsigned me, int core, bool pin)
 {
     const unsigned n = INV_SLOT_WORDS; /* not what the head says: it may change meanwhile */
@@ -449,8 +449,8 @@ void inv_core_offer(struct inv_table *t, unsigned core, unsigned me)
 
 /* --- doorbell of a process that waits in MPI */
 
-/* Does the sleeping process have its home core, or nothing to wait for?  If another holds
- * the core it is asked for it, and whoever gives it back wakes the sleeper. */
+/* Does the sleeping process have its home core, or nothing to wait for?  If another process
+ * holds the core it is asked for it, and wakes the sleeper when it gives the core back. */
 static bool fetch_home(struct inv_table *t, unsigned core, unsigned whom)
 {
     unsigned name = whom + 1;
@@ -498,8 +498,8 @@ void inv_ring(struct inv_table *t, unsigned whom)
 
 /* --- what rmd does */
 
-/* Who waited for its core to come back will not get it any more.  Also where it had not asked: it
- * may have seen that the core is its own, and be about to ask and to sleep until it comes. */
+/* Wakes the old owner, whose core will not come back.  Also where it had not asked: it may have
+ * seen that the core is its own, and be about to ask and to sleep until it comes. */
 static void disown(struct inv_table *t, long old)
 {
     if (inv_slot_valid(t, old))
@@ -576,8 +576,8 @@ void inv_core_admit(struct inv_table *t, unsigned core)
             return;
 }
 
-/* As in inv_core_forgo, the word moves in any case: who saw the dead one sleep and is about to
- * hand it the core fails. */
+/* As in inv_core_forgo, the word moves in any case: a process that saw the dead one sleep and is
+ * about to hand it the core fails. */
 bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead)
 {
     unsigned name = dead + 1, tries = 0;
@@ -648,8 +648,8 @@ static void wake_stranded(struct inv_table *t, unsigned slot)
         atomic_fetch_add_explicit(&a->bell, 1, memory_order_release);
         inv_futex_wake(&a->bell, 1, true);
     }
-    /* Also when nobody sleeps yet: it may have sent a message and not rung, and the receiver
-     * be between its last look and its sleep. */
+    /* Also when no thread sleeps yet: the dead process may have sent a message and not rung, and
+     * the receiver be between its last look and its sleep. */
     wake_sleepers(s);
 }
 
@@ -676,7 +676,7 @@ static void offer_all(struct inv_table *t)
         inv_core_offer(t, c, INV_MAX_SLOTS);
 }
 
-/* Of those who have parked: who has not will look itself, or wants nothing any more. */
+/* For owners with parked workers: the others will look themselves, or want nothing any more. */
 static void ask_for_owners(struct inv_table *t)
 {
     unsigned ncores = t->ncores;
@@ -780,7 +780,7 @@ void inv_token_offer(struct inv_table *t)
 {
     atomic_thread_fence(memory_order_seq_cst); /* as in inv_token_return */
     int32_t n = atomic_load_explicit(&t->free_tokens, memory_order_relaxed);
-    /* Anybody may have written any number. */
+    /* Any process may have written any number. */
     for (unsigned c = 0; n > 0 && c < INV_MAX_CORES; c++, n--)
         if (!give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false))
             break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * core.h - the transitions of a core's word, and waking whoever they help.
+ * core.h - the transitions of a core's word, and waking the threads that they help.
  *
  * Everything here works on a table and slot numbers alone, keeps no state of its own
  * and never blocks; so it runs in the OpenMP runtime, in the MPI shim, in rmd (for
@@ -36,7 +36,7 @@
  * - A process that stops wanting withdraws its reclaims (inv_core_reclaim_cancel).
  */
 
-/* borrow: nobody -> me.  Refused when the core is reserved for another owner; clears the
+/* borrow: no holder -> me.  Refused when the core is reserved for another owner; clears the
  * owner's own reclaim.
  * acquire: what the lender did before it lent is visible to the borrower's worker. */
 bool inv_core_borrow(struct inv_table *t, unsigned core, unsigned me);
@@ -46,18 +46,18 @@ bool inv_core_borrow(struct inv_table *t, unsigned core, unsigned me);
  * or INV_NO_CORE. */
 int inv_core_borrow_near(struct inv_table *t, unsigned home, unsigned me);
 
-/* lend: me -> nobody.  A reclaim that the owner has asked for stays in the word: the
+/* lend: me -> no holder.  A reclaim that the owner has asked for stays in the word: the
  * core is then reserved for the owner.  release: partner is inv_core_borrow.
  * False when I do not hold it any more (evicted).  The caller then offers the core. */
 bool inv_core_lend(struct inv_table *t, unsigned core, unsigned me);
 
 enum inv_reclaim { INV_RECLAIM_GOT, INV_RECLAIM_HELD, INV_RECLAIM_ASKED, INV_RECLAIM_NOT_OWNER };
-/* reclaim: the owner takes its core if nobody holds it, else asks for it.  GOT: it is the
+/* reclaim: the owner takes its core if it has no holder, else asks for it.  GOT: it is the
  * caller's now.  HELD: a thread of this process has it already. */
 enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned owner);
 
-/* Withdraw a reclaim.  True when the core had been given back meanwhile and nobody
- * holds it: the caller then takes it (inv_core_borrow) or offers it. */
+/* Withdraw a reclaim.  True when the core had been given back meanwhile and has no
+ * holder: the caller then takes it (inv_core_borrow) or offers it. */
 bool inv_core_reclaim_cancel(struct inv_table *t, unsigned core, unsigned owner);
 
 /* claim: has `core` been handed to a sleeping thread of mine?  Then the caller, and no other thread
@@ -66,24 +66,24 @@ bool inv_core_claim(struct inv_table *t, unsigned core, unsigned me);
 
 /* forgo: `core` was the home of a thread that does not need it any more and has stored
  * INV_NO_CORE there.  Gives it up if it has been handed to me, drops my reclaim, and makes
- * those fail who are about to hand it to me.  True when it is free: the caller offers it. */
+ * processes fail that are about to hand it to me.  True when it is free: the caller offers it. */
 bool inv_core_forgo(struct inv_table *t, unsigned core, unsigned me);
 
 /* evict: holder -> owner, when the reclaim bound has passed.  The caller re-pins the
- * old holder's thread (holder_tid).  False when the owner has changed or nobody held
- * it.  *evicted receives the slot that lost it. */
+ * old holder's thread (holder_tid).  False when the owner has changed or the core had no
+ * holder.  *evicted receives the slot that lost it. */
 bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned *evicted);
 
-/* own: rmd gives the core to a new owner (slot, or -1 for nobody).  The holder stays; a pending
+/* own: rmd gives the core to a new owner (slot, or -1 for none).  The holder stays; a pending
  * reclaim of the old owner is dropped, and a new one that wants a core has asked for it: the caller
- * offers it when nobody holds it.  Returns the old owner, -1 nobody. */
+ * offers the core when it has no holder.  Returns the old owner, -1 for none. */
 int inv_core_own(struct inv_table *t, unsigned core, int new_owner);
 
 /*
  * withdraw, expel, admit: rmd moves the core between domains.  Withdrawn, it has the owner
  * INV_ELSEWHERE and is asked for: its holder gives it up at its next scheduling point and rings
- * rmd's bell, and nobody takes it.  True when nobody holds it.  expel: whoever holds it does not
- * any more; the caller keeps its thread away.  admit: it is nobody's, and this domain's.
+ * rmd's bell, and no process takes it.  True when it has no holder.  expel: the holder does not
+ * hold it any more; the caller keeps its thread away.  admit: this domain's, without an owner.
  */
 bool inv_core_withdraw(struct inv_table *t, unsigned core);
 bool inv_core_left(struct inv_table *t, unsigned core);
@@ -94,21 +94,21 @@ void inv_core_admit(struct inv_table *t, unsigned core);
  * process held the core. */
 bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead);
 
-/* seize: rmd takes the core from a holder that cannot give it up (it is stopped): it is nobody's
- * then, and stays its owner's, who does not ask for it any more if that is the holder.  True when
- * it was held; the caller offers it. */
+/* seize: rmd takes the core from a holder that cannot give it up (it is stopped): the core has no
+ * holder then, and keeps its owner; if the owner is that holder, its reclaim is dropped.  True when
+ * the core was held; the caller offers it. */
 bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder);
 
 /* repair: what rmd finds in a word that a process has scribbled over, or that a former rmd has
- * left unfinished.  It gets the owner `name` (slot + 1, INV_NOBODY or INV_ELSEWHERE), for whom it
+ * left unfinished.  It gets the owner `name` (slot + 1, INV_NOBODY or INV_ELSEWHERE), for which it
  * is asked as by inv_core_own; a holder that is no member (bit s: slot s is one) goes, and so does
- * a reclaim that nobody can have meant.  True when something was wrong; the caller then offers the
- * core. */
+ * a reclaim that no process can have meant.  True when something was wrong; the caller then offers
+ * the core. */
 bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
                      const uint64_t members[INV_SLOT_WORDS]);
 
-/* rescue: wake everybody whom somebody that died (a process or rmd) may have been about to wake,
- * ask for the cores of those who wait for them, and offer all that are free.  Needless wake-ups are
+/* rescue: wake all threads that a dead process or rmd may have been about to wake, ask for the
+ * cores of owners that wait for them, and offer all free cores.  Needless wake-ups are
  * harmless. */
 void inv_rescue(struct inv_table *t);
 

@@ -2,8 +2,8 @@
 /*
  * environment.h - what the environment says to a process that we are in.
  *
- * A program that has more rights than who runs it (set-uid, set-gid, file capabilities) has its
- * environment from somebody whom it does not trust, and variables of ours name programs to run, files
+ * A program that has more rights than its user (set-uid, set-gid, file capabilities) has its
+ * environment from a user that it does not trust, and variables of ours name programs to run, files
  * and sockets.  To such a process the environment says nothing: it runs unmanaged.  Everything here
  * that is loaded into programs reads the environment by inv_getenv and in no other way
  * (testsuite/test_privileged.py).

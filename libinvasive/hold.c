@@ -63,7 +63,7 @@ bool inv_thread_pinned(void)
            (inv_process.anonymous ? assigned_core != INV_NO_CORE : narrowed);
 }
 
-/* Is the core this domain's?  relaxed: rmd moves who is late. */
+/* Is the core this domain's?  relaxed: rmd moves threads that notice late. */
 static bool is_here(unsigned core)
 {
     return inv_word_owner(atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
@@ -362,7 +362,7 @@ void inv_hold_begin_handed(int hold, bool pinned)
     if (confined != confined_seen)
         pinned_core = INV_NO_CORE;
     confined_seen = confined;
-    if (!pinned && waker_pins) /* somebody may have pinned us in our sleep, or not */
+    if (!pinned && waker_pins) /* the waker may have pinned us in our sleep, or not */
         pinned_core = INV_NO_CORE;
     uint32_t placing = atomic_load_explicit(&inv_placing, memory_order_relaxed);
     if (placing != placing_seen || (placing % 2 != 0 && (pinned || waker_pins)))
@@ -590,7 +590,7 @@ enum inv_verdict inv_hold_poll(void)
     enum inv_verdict verdict =
         hold_is_current(inv_hold) ? inv_hold_check(inv_hold) : INV_LOST;
     if (verdict == INV_LOST) {
-        pinned_core = INV_NO_CORE; /* who evicted us has re-pinned this thread */
+        pinned_core = INV_NO_CORE; /* the evicting process has re-pinned this thread */
         evicted_from = true;
     }
     return verdict;
@@ -664,7 +664,7 @@ void inv_want(bool wants)
         inv_hold_reclaim_owned();
         return;
     }
-    /* What we asked back and do not need any more goes to whoever can use it. */
+    /* Cores that we asked back and do not need any more go to a process that can use them. */
     for (unsigned core = 0; core < inv_process.ncores; core++) {
         inv_word w =
             atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
@@ -702,7 +702,7 @@ void inv_want_if_work(void)
     bool work = work_waiting && work_waiting(); /* first: it may find work */
     if (!inv_want_get(inv_process.table, inv_process.slot) || work)
         return;
-    inv_want(false); /* ends with a full fence; whoever queues work does so before it looks here */
+    inv_want(false); /* ends with a full fence; a thread queues work before it looks here */
     if (work_waiting && work_waiting())
         inv_want(true);
 }

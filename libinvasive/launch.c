@@ -2,15 +2,15 @@
 /*
  * launch.c - starting the resource manager of a node from the first process that finds none.
  *
- * The starter binds and listens, and rmd inherits the socket: whoever else comes meanwhile
+ * The starter binds and listens, and rmd inherits the socket: a process that comes meanwhile
  * either cannot bind, or connects and is answered when rmd is ready.  Were rmd to bind, every
  * rank of a node would start one.
  *
- * The process that we are in belongs to somebody else.  rmd must not be its child (it may wait
- * for any), nor may a child of ours be seen to end; a fork would run other people's handlers
+ * The process that we are in is a user's program.  rmd must not be its child (the program may wait
+ * for any), nor may a child of ours be seen to end; a fork would run the program's fork handlers
  * and copy page tables of any size.  So two clones in a row share our memory while we are
  * stopped: the first one ends without a signal and is waited for by us alone, the second one
- * is then nobody's child and becomes rmd.
+ * then has no parent here and becomes rmd.
  */
 #define _GNU_SOURCE
 #include "launch.h"
@@ -105,7 +105,7 @@ uint64_t inv_node_id(void)
     return hash ? hash : 1;
 }
 
-/* Who made the socket that PMI_FD names: MPICH's proxy on this node, Slurm's step daemon. */
+/* The process that made the socket PMI_FD: MPICH's proxy on this node, Slurm's step daemon. */
 static pid_t pmi_server(void)
 {
     const char *text = inv_getenv("PMI_FD");

@@ -10,7 +10,7 @@
  *
  *   NAME    of the abstract socket of every rmd that is started so, without '@'.  Abstract
  *           sockets belong to a network namespace, so the same name serves every node, and
- *           binding it decides who starts rmd
+ *           the process that binds it starts rmd
  *   HOME    the node on which invade started one itself, as inv_node_id gives it; 0 for none
  *   WORD    of rmd's command line; none has a slash in it
  *
@@ -46,24 +46,25 @@ uint64_t inv_node_id(void);
 /*
  * A name for the MPI job on this node whose rank this process is, the same in all of its ranks
  * here: letters, digits and dashes.  False when there is no job, or none that can be told from
- * others.
+ * other jobs.
  */
 bool inv_job_name(char *name, size_t bytes);
 
 /*
  * A number for that job, or where there is none for the launch, the NAME in INVASIVE_LAUNCH.  0:
- * there is neither.  A process that asks again is told the same, though MPI is finalized by then.  rmd goes by it to tell jobs and launches of one user apart; who lies to it has only
- * others of its user's jobs to mix up.  Thread safe while nobody changes the environment.
+ * there is neither.  A process that asks again is told the same, though MPI is finalized by then.
+ * rmd tells jobs and launches of one user apart by it; a process that lies can only mix up jobs of
+ * its own user.  Thread safe while no thread changes the environment.
  */
 uint64_t inv_launch_mark(void);
 
 enum inv_started {
     INV_STARTED,       /* processes may connect to launch->socket */
-    INV_START_RACED,   /* somebody else has the name, and may not listen yet: connect again */
+    INV_START_RACED,   /* another process has the name, and may not listen yet: connect again */
     INV_START_FAILED,
 };
 /*
- * Start `rmd`, a path, for this node.  It is nobody's child, in a session of its own, has no
+ * Start `rmd`, a path, for this node.  It is not our child, is in a session of its own, has no
  * descriptor of ours, and ends by itself some seconds after its last process.  It may use the
  * CPUs that the launcher of this process had, or in a Slurm step those of the step's tasks (step.h):
  * this process may be bound to a part of them.

@@ -45,7 +45,7 @@ size_t inv_preload_room(char *const envp[]);
  * inv_preload_environment - the environment in which the program `file` is to be started: `envp`, or
  * a copy in `room` (NULL: always envp) in which LD_PRELOAD and INVASIVE_STOCK differ.
  *   search  find `file` on $PATH of this process if it has no slash in it, as execvp does
- *   who     says it: "invade" or "invasive"
+ *   who     the prefix of the message: "invade" or "invasive"
  * Where the program is not to be managed, one line on stderr says so, once for each launch and node.
  * Async-signal-safe.  errno is kept.
  */

@@ -38,7 +38,7 @@ enum { NODE_TRIES = 1000, CUT_OFF_TRIES = 5 };
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool join_tried;
-/* Set in the thread that joined, for its end.  Both are written before anybody can join. */
+/* Set in the thread that joined, for its end.  Both are written before a thread can join. */
 static pthread_key_t joiner;
 static bool has_joiner;
 
@@ -109,8 +109,8 @@ static const char *rmd_path(char *path, size_t bytes)
     return INV_BINDIR "/rmd";
 }
 
-/* Connect to the launch's rmd on this node, which the first one starts.  Who connects while
- * an rmd ends for want of processes is cut off, and comes back here. */
+/* Connect to the launch's rmd on this node, which the first process starts.  A process that
+ * connects while an rmd ends for want of processes is cut off, and comes back here. */
 static int connect_to_node(void)
 {
     char path[4096], why[256];
@@ -186,7 +186,7 @@ static bool ask_manager(const struct inv_request *request, struct inv_reply *rep
     }
 }
 
-/* On another node nobody has told us how many cores there are: its rmd knows. */
+/* On another node the environment does not say how many cores there are: its rmd knows. */
 static bool node_answers(void)
 {
     struct inv_request request = inv_request_of(INV_OBSERVE);
@@ -225,7 +225,7 @@ static void count_step_cores(const char *where)
         atomic_store_explicit(&node_cores, (unsigned)inv_cpus_count(&cpus), memory_order_relaxed);
 }
 
-/* Are we asked to be managed, and is somebody there to do it?  Looked up once, when the
+/* Are we asked to be managed, and is an rmd there to do it?  Looked up once, when the
  * runtime decides on its default team size: without a manager that is the stock one. */
 static bool environment_wants(void)
 {
@@ -383,7 +383,7 @@ static void joiner_ends(void *round)
         inv_hold_lend();
 }
 
-/* Before anybody can join: a fork may come at any time then. */
+/* Before a thread can join: a fork may come at any time then. */
 static void __attribute__((constructor)) begin(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
@@ -514,7 +514,7 @@ bool inv_join(int rank, int size, int local_size)
     pthread_mutex_lock(&join_lock);
     if (!atomic_load_explicit(&join_tried, memory_order_relaxed)) {
         join_once(rank, size, local_size);
-        /* release: whoever sees join_tried sees inv_process complete */
+        /* release: a thread that sees join_tried sees inv_process complete */
         atomic_store_explicit(&join_tried, true, memory_order_release);
     }
     pthread_mutex_unlock(&join_lock);

@@ -213,7 +213,7 @@ int inv_hold_detach(void);
 
 enum inv_verdict {
     INV_KEEP,   /* compute on */
-    INV_WANTED, /* somebody would use the core if you idle on it */
+    INV_WANTED, /* another process would use the core if you idle on it */
     INV_GIVE,   /* give it up at this scheduling point: the owner asks for it */
     INV_LOST    /* evicted: it is not yours any more (inv_hold_detach it) */
 };
@@ -234,7 +234,7 @@ void inv_set_work_probe(bool (*work_waiting)(void));
 /* Stop wanting unless there is work, which is looked for again after it was said. */
 void inv_want_if_work(void);
 
-/* --- task points: somebody else's wait in which ready OpenMP tasks may run (invade --mpi-tasks) */
+/* --- task points: a wait in MPI during which ready OpenMP tasks may run (invade --mpi-tasks) */
 
 struct inv_task_point {
     bool (*ready)(void); /* is there a task that the calling thread may run?  A hint; some loads */

@@ -2,8 +2,8 @@
 /*
  * protocol.h - what goes over rmd's socket (AF_UNIX, SOCK_SEQPACKET): one request, one answer, then
  * the client closes.  A managed process keeps no descriptor of ours; rmd watches it through a
- * pidfd, and its mapping of the table: who unmaps it is a member no more.  The peer's pid and uid
- * are those that the kernel tells (SO_PEERCRED), never a field of a message.
+ * pidfd, and its mapping of the table: a process that unmaps it is a member no more.  The peer's
+ * pid and uid are those that the kernel tells (SO_PEERCRED), never a field of a message.
  *
  * Every message is one struct inv_request or struct inv_reply, of exactly that size, or
  * a struct inv_remote_report, in the byte order of the machine.
@@ -67,7 +67,7 @@ enum inv_status {
     INV_E_UID = 2,      /* peer is not of the domain's user */
     INV_E_FULL = 3,     /* no slot left */
     INV_E_STATE = 4,    /* there is one already, or none */
-    INV_E_USER = 5,     /* of another user: not for who asks, or there is nothing */
+    INV_E_USER = 5,     /* of another user: not for the asking one, or there is nothing */
 };
 
 struct inv_reply {

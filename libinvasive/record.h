@@ -6,7 +6,7 @@
  * Each slot of the core table has room for one record, so that whatever ends the process
  * leaves it readable; rmd takes a copy before the slot is used again.  It is written only
  * where INVASIVE_REPORT names the launch, and sites also for a trace, which has the numbers of
- * those that waited; memory that nobody touches costs nothing.
+ * sites that waited; untouched memory costs nothing.
  *
  * Writer: the process that has the slot, from any of its threads.  Statistics: all accesses
  * are relaxed except where a partner is named.  Readers believe none of it (invade_model.c).
@@ -44,7 +44,7 @@ struct inv_site {
     _Atomic uint64_t slept;         /* waits that gave the core away */
     _Atomic uint64_t waited_ticks;  /* time in waits, all threads */
     _Atomic uint64_t longest_ticks; /* of one wait */
-    /* release: what follows has been written; partner: whoever reads a record */
+    /* release: what follows has been written; partner: the reader of a record */
     _Atomic uint32_t named;
     uint32_t unused;
     uint64_t offset; /* the call's return address, less where the module is loaded: the address

@@ -49,7 +49,8 @@ const char *inv_socket_unfit(const char *name, char text[INV_SOCKET_UNFIT])
     return text;
 }
 
-/* Anybody can listen on an abstract name.  Who is two users at once trusts neither. */
+/* Any user can listen on an abstract name.  A process whose real and effective users differ trusts
+ * neither. */
 bool inv_socket_serves_us(int fd)
 {
     struct ucred server;

@@ -25,7 +25,7 @@ const char *inv_socket_unfit(const char *name, char text[INV_SOCKET_UNFIT]);
 /*
  * Connect to the rmd at `name`.  Sending and receiving fail after patience_s seconds.
  * Returns a descriptor for the caller to close; or -1 with errno: inv_socket_address's, connect's,
- * and EPERM when who listens is neither our user nor root.  Thread safe.
+ * and EPERM when the listener is neither our user nor root.  Thread safe.
  */
 int inv_socket_connect(const char *name, unsigned patience_s);
 
@@ -36,7 +36,7 @@ int inv_socket_connect_ms(const char *name, unsigned patience_ms);
  * being started again, and waited for, for a second. */
 int inv_socket_connect_service(const char *name, unsigned patience_s);
 
-/* Who listens at the other end of this connection is our user, by real and effective id, or root.
+/* True: the listener at the other end is our user, by real and effective id, or root.
  * False with errno: EPERM, getsockopt's. */
 bool inv_socket_serves_us(int fd);
 

@@ -3,9 +3,9 @@
  * table.c - making and mapping the core table.
  *
  * The memory is a memfd: it has no name, so nothing outlives the last process that maps
- * it.  Its size is sealed: nobody who has the descriptor can shrink it under the others
- * (that would be a SIGBUS in rmd); and so are its seals: nobody can add one after which the others
- * could not map it to write to it.
+ * it.  Its size is sealed: no process with the descriptor can shrink it under the others
+ * (that would be a SIGBUS in rmd); and so are its seals: no process can add one after which the
+ * others could not map it to write to it.
  */
 #define _GNU_SOURCE
 #include "table.h"

@@ -3,13 +3,13 @@
  * table.h - the core table: the shared memory that the processes of one domain and
  * their resource manager have in common.
  *
- * It holds one word per core (who owns it, who holds it, whether the owner wants
+ * It holds one word per core (its owner, its holder, whether the owner wants
  * it back) and one slot per process.  Owning is policy: only rmd writes it, in
  * milliseconds.  Holding is protocol: the processes move it among themselves with
  * compare-and-swap on the core's word, in nanoseconds (core.h).  See doc/design.md,
  * mechanism 1; the protocol is model-checked in libinvasive/model/core.pml.
  *
- * All members that more than one process touches are _Atomic.  Every "who writes"
+ * All members that more than one process touches are _Atomic.  Every list of writers
  * below is exhaustive.  A process trusts the table only as far as its own uid does:
  * indices read from it are checked before use (inv_core_valid, inv_slot_valid).
  */
@@ -43,11 +43,11 @@ enum {
 #define INV_TABLE_MAGIC UINT64_C(0x31656c6261766e69) /* "invable1" */
 
 /* A process is named by its slot number; in a core word by slot number + 1, so that
- * 0 can mean nobody. */
+ * 0 can mean no process. */
 #define INV_NOBODY 0u
 #define INV_NO_CORE (-1)
 /* Owner, in a core word, of a core that belongs to another domain now or is to: it is reserved, so
- * that nobody here takes it, for an owner that no slot is. */
+ * that no process here takes it, for an owner that no slot is. */
 #define INV_ELSEWHERE 0xffffu
 
 /* How holding is counted in this domain; written once by rmd, before any process. */
@@ -105,8 +105,8 @@ struct inv_core {
                                    stale value is harmless: it is only ever re-pinned within
                                    its own process's mask */
     int32_t os_cpu;             /* Linux CPU number, -1 when emulated; rmd, at creation */
-    _Atomic uint64_t since_ns;  /* CLOCK_MONOTONIC of the last change of holder; the one
-                                   who changed it.  Statistics only */
+    _Atomic uint64_t since_ns;  /* CLOCK_MONOTONIC of the last change of holder; writer: the
+                                   process that makes it.  Statistics only */
     uint8_t apart;              /* enum inv_apart, from the core before: two cores are as far
                                    apart as the farthest step between them; rmd, at creation.
                                    A hint: where to look for a free core first */
@@ -148,8 +148,8 @@ struct inv_slot {
      * takes the worker, with fetch_and: the one that cleared the bit wakes it */
     _Atomic uint32_t bell;     /* futex word of threads that wait in MPI (wait.h) */
     _Atomic uint32_t sleepers; /* how many of them sleep; writer: the process */
-    _Atomic int32_t home_tid; /* that thread: whoever hands it the core pins it there in its
-                                 sleep; writer: the process, before home */
+    _Atomic int32_t home_tid; /* that thread: the process that hands it the core pins it there
+                                 in its sleep; writer: the process, before home */
     _Atomic int32_t home;      /* core that the sleeping main thread needs back, or
                                   INV_NO_CORE; writer: the process */
     _Atomic int32_t tokens;    /* anonymous mode: how many it has taken; writer: its threads.
@@ -198,7 +198,7 @@ struct inv_table {
     uint32_t ncores; /* 1..INV_MAX_CORES; emulated ones counted */
     uint32_t nslots; /* 1..INV_MAX_SLOTS */
     uint32_t mode;   /* enum inv_mode */
-    uint32_t emulated; /* 1: synthetic topology, nobody is pinned */
+    uint32_t emulated; /* 1: synthetic topology, no thread is pinned */
     uint32_t reclaim_bound_us; /* after this long an owner evicts; rmd changes it at any time, by an
                                   atomic store: inv_reclaim_bound_ns */
     uint64_t bytes;            /* of the whole mapping: INV_TABLE_BYTES, a check of the layout */
@@ -217,7 +217,7 @@ struct inv_table {
     /* rmd pauses, and will look at rmd_bell before it sleeps on it again: no need to wake it.
      * Writer: rmd.  seq_cst, as rmd_bell is; partner: ring_manager in claim.c */
     _Atomic uint32_t rmd_busy;
-    _Atomic uint32_t rmd_hurry; /* futex: somebody waits for a decision; ends rmd's pause */
+    _Atomic uint32_t rmd_hurry; /* futex: a process waits for a decision; ends rmd's pause */
     /* bit i: line i is part of an arrival board; see arrival_board.c */
     _Atomic uint64_t arrival_lines_used[INV_ARRIVAL_LINES / 64] __attribute__((aligned(64)));
     /* rmd has moved threads to other cores: what a thread knows of its affinity may be wrong.
@@ -232,7 +232,7 @@ struct inv_table {
 /*
  * Where things are does not depend on anything in the table: a process that overwrites
  * the header cannot lead rmd or its peers outside their mapping.  The mapping always has
- * room for the largest table; memory that nobody touches costs nothing.
+ * room for the largest table; untouched memory costs nothing.
  */
 enum {
     INV_CORES_OFFSET = (sizeof(struct inv_table) + 127) & ~127,

@@ -171,7 +171,7 @@ static void test_another_domain(void)
     inv_core_offer(t, 0, INV_MAX_SLOTS);
     CHECK(woken(t, 2, 0, 0) && inv_core_borrow(t, 0, 2));
     CHECK(!inv_core_withdraw(t, 0));
-    inv_core_admit(t, 0); /* asked back: who has it keeps it */
+    inv_core_admit(t, 0); /* asked back: the holder keeps it */
     CHECK(holder(t, 0) == 3 && !reserved(t, 0) && !inv_core_withdraw(t, 0));
     inv_core_expel(t, 0);
     CHECK(inv_core_left(t, 0) && !inv_core_lend(t, 0, 2) && !inv_core_borrow(t, 0, 2));
@@ -198,7 +198,7 @@ static void test_new_owner_that_wants_has_asked(void)
     park(t, 1, 3);
     CHECK(inv_core_own(t, 0, 1) == 0 && reserved(t, 0));
     CHECK(inv_core_own(t, 0, 0) == 1 && !reserved(t, 0) && inv_core_lend(t, 0, 0));
-    CHECK(inv_core_own(t, 0, 1) == 0); /* also where nobody holds it, and somebody might take it */
+    CHECK(inv_core_own(t, 0, 1) == 0); /* also without a holder, when a process might take it */
     CHECK(!inv_core_borrow(t, 0, 2));
     inv_core_offer(t, 0, INV_MAX_SLOTS);
     CHECK(woken(t, 1, 3, 0) && inv_core_borrow(t, 0, 1));
@@ -217,14 +217,14 @@ static void test_owner_that_gets_its_core_back_has_asked(void)
     CHECK(!inv_core_repair(t, 0, 1, members) && inv_core_lend(t, 0, 1));
     inv_core_offer(t, 0, 1);
     CHECK(woken(t, 0, 3, 0));
-    /* nor does it help to have asked before somebody wrote over the word */
+    /* nor does it help to have asked before the word was overwritten */
     CHECK(inv_core_borrow(t, 0, 0) && inv_core_lend(t, 0, 0) && inv_core_borrow(t, 0, 1));
     park(t, 0, 3);
     CHECK(inv_core_reclaim(t, 0, 0) == INV_RECLAIM_ASKED);
     uint32_t bell = atomic_load(&inv_slot_at(t, 3)->bell);
     atomic_store(&inv_core_at(t, 0)->word, inv_word_next(0, 2, 4, false));
     CHECK(inv_core_repair(t, 0, 1, members) && reserved(t, 0));
-    CHECK(atomic_load(&inv_slot_at(t, 3)->bell) != bell); /* who seemed to own it may wait for it */
+    CHECK(atomic_load(&inv_slot_at(t, 3)->bell) != bell); /* the seeming owner may wait */
     inv_table_unmap(t);
 }
 
@@ -296,7 +296,7 @@ static void test_tokens_that_somebody_waits_for(void)
     inv_token_force(t, 1);
     inv_token_return(t, 1); /* not its last one */
     CHECK(!woken(t, 0, 0, INV_NO_CORE) && !woken(t, 1, 0, INV_NO_CORE));
-    /* who dies between returning one and waking somebody has none, and others wait for it */
+    /* a process that dies between returning one and waking another has none; others wait for it */
     atomic_store(&t->free_tokens, 1);
     atomic_store(&inv_slot_at(t, 3)->tokens, 0);
     atomic_store(&inv_slot_at(t, 3)->state, INV_SLOT_DEAD);

@@ -5,16 +5,16 @@
  * number of milliseconds in argv[1] (default 2000), with the seed in argv[2].
  *
  * What it checks:
- *  - a core has one holder: who computes on a core enters itself as its occupant; two at once
- *    is a failure.  The data that a holder writes on its core is not atomic, so that
- *    ThreadSanitizer sees whether a hand-over orders it.  (Not in the run that evicts: who is
- *    evicted goes on until it looks.)
- *  - no wake-up is lost: everybody who parks or sleeps is woken by others, at most after a
+ *  - a core has one holder: a process that computes on a core enters itself as its occupant; two
+ *    at once is a failure.  The data that a holder writes on its core is not atomic, so that
+ *    ThreadSanitizer sees whether a hand-over orders it.  (Not in the run that evicts: an evicted
+ *    process goes on until it looks.)
+ *  - no wake-up is lost: every process that parks or sleeps is woken by others, at most after a
  *    patience of seconds; there are no timers here to heal a lost one;
- *  - a core that rmd moves to another domain has been left by everybody of this one, rmd hears of
- *    it, and nobody takes it until it is back (in the runs that move cores; those that evict
- *    expel);
- *  - in the end every core is free, unreserved, and owned by whom it was;
+ *  - a core that rmd moves to another domain has been left by all processes of this one, rmd hears
+ *    of it, and no process takes it until it is back (in the runs that move cores; those that
+ *    evict expel);
+ *  - in the end every core is free, unreserved, and has its first owner;
  *  - tokens: never more running than there are, forced ones left out, and all there at the end.
  */
 #define _GNU_SOURCE
@@ -29,7 +29,7 @@ enum { PROCESSES = 4, CORES = 3, PATIENCE_S = 20, OTHER_DOMAIN = -1 };
 
 static struct inv_table *table;
 static _Atomic bool stopping;
-static _Atomic int occupant[CORES]; /* slot + 1 of who computes, 0 nobody, or OTHER_DOMAIN */
+static _Atomic int occupant[CORES]; /* slot + 1 of the computing process, 0 none, or OTHER_DOMAIN */
 static long workload[CORES];        /* written by the holder alone */
 static bool evictions;              /* whether this run evicts */
 static bool moves;                  /* whether rmd moves cores to another domain and back */
@@ -252,7 +252,7 @@ static void *process(void *arg)
 
 /* --- rmd, which moves cores to another domain and back (rmd/users/users.c) */
 
-/* True when nobody computes on the core any more; else it is asked back. */
+/* True when no process computes on the core any more; else it is asked back. */
 static bool take_away(unsigned core, unsigned *seed)
 {
     bool left = inv_core_withdraw(table, core);
@@ -275,7 +275,7 @@ static void compute_elsewhere(unsigned core, unsigned *seed)
 {
     int nobody = 0, other = OTHER_DOMAIN;
     if (evictions)
-        return; /* who was expelled goes on until it looks */
+        return; /* an expelled process goes on until it looks */
     if (!atomic_compare_exchange_strong(&occupant[core], &nobody, other))
         fail("a core is moved that somebody computes on", PROCESSES, (int)core);
     for (unsigned i = random_below(seed, 200); i > 0; i--) {
@@ -311,7 +311,7 @@ static void *manager(void *arg)
             moved++;
         }
         inv_core_admit(table, core);
-        if (random_below(&seed, 2) == 0) { /* it is nobody's for a while */
+        if (random_below(&seed, 2) == 0) { /* it has no owner for a while */
             inv_core_offer(table, core, INV_MAX_SLOTS);
             usleep(random_below(&seed, 100));
         }
@@ -368,8 +368,8 @@ static void make_table(enum inv_mode mode)
     atomic_store(&stopping, false);
 }
 
-/* Whoever waits for a message at the end waits rightly.  Whoever is parked is not helped: those
- * who end give their cores up, and that has to wake it. */
+/* A process that waits for a message at the end waits rightly.  A parked one is not helped:
+ * processes that end give their cores up, and that has to wake it. */
 static void wake_sleepers(void)
 {
     for (unsigned s = 0; s < PROCESSES; s++)

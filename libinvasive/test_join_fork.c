@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * test_join_fork.c - a child that is forked while another thread of its parent joins a domain can
- * make claims.  The resource manager is a socket of our own that answers nobody: so we know that
+ * make claims.  The resource manager is a socket of our own that never answers: so we know that
  * the other thread is in the middle of joining, and end that by hanging up.
  */
 #define _GNU_SOURCE
@@ -43,7 +43,7 @@ static int listen_as_manager(void)
     return fd;
 }
 
-/* The connection of somebody who asks to join; others only look whether there is a manager. */
+/* The connection that asks to join; others only look whether there is a manager. */
 static int accept_join(int listener)
 {
     for (;;) {

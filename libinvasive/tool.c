@@ -6,8 +6,8 @@
  * Cores change hands between threads and processes by single atomic operations on their words,
  * and an event is told a moment before or after: two threads could tell of the same core in the
  * wrong order.  So there is a lock for each core, taken only with a tool, and a mark "the tool has
- * heard that it arrived".  Under the lock the word is looked at again, and an eviction that nobody
- * has noticed yet is told before the core's next arrival.
+ * heard that it arrived".  Under the lock the word is looked at again, and an eviction that no
+ * thread has noticed yet is told before the core's next arrival.
  */
 #define _GNU_SOURCE
 #include "tool.h"
@@ -76,7 +76,7 @@ static struct inv_tool without_gaps(const struct inv_tool *tool)
 /* What the tool has heard of a core; the last one is for the anonymous tokens. */
 static struct heard {
     _Atomic bool locked;         /* acquire/release; guards the others */
-    const struct inv_tool *tool; /* who has heard it: another tool starts at 0 */
+    const struct inv_tool *tool; /* which has heard it: another tool starts at 0 */
     unsigned held;               /* arrivals less departures; a core: 0 or 1 */
 } heard[INV_MAX_CORES + 1];
 
@@ -221,12 +221,12 @@ static void tell_holdings(void)
 
 /* --- registering */
 
-/* The child of a fork holds no core, and whoever held a lock is not there. */
+/* The child of a fork holds no core, and a thread that held a lock is not there. */
 static void after_fork_in_child(void)
 {
     for (int i = 0; i <= INV_MAX_CORES; i++) {
         atomic_store_explicit(&heard[i].locked, false, memory_order_relaxed);
-        heard[i].held = 0; /* both: whoever changed them in the parent is not here */
+        heard[i].held = 0; /* both: the parent's thread that changed them is not here */
     }
 }
 

@@ -12,7 +12,7 @@
 
 struct inv_topology {
     unsigned ncores;           /* 1..INV_MAX_CORES */
-    bool emulated;             /* os_cpu is meaningless: nobody is pinned */
+    bool emulated;             /* os_cpu is meaningless: no thread is pinned */
     int os_cpu[INV_MAX_CORES]; /* Linux CPU of core i; neighbours in the machine are
                                   neighbours here (hwloc's logical order) */
     unsigned char apart[INV_MAX_CORES]; /* enum inv_apart: core i from core i - 1.  Two cores

@@ -33,7 +33,7 @@ static bool is_full(struct inv_trace_ring *r, uint64_t head)
     return head - atomic_load_explicit(&r->tail, memory_order_acquire) >= INV_TRACE_EVENTS;
 }
 
-/* Wait until the reader has been there.  Not where the writer is rmd, who waits for nobody.  When
+/* Wait until the reader has been there.  Not where the writer is rmd, which never waits.  When
  * the trace ends meanwhile, what the caller is about to do comes after its end. */
 static bool await_room(struct inv_table *t, struct inv_trace_ring *r, unsigned ring)
 {
@@ -64,7 +64,7 @@ static struct inv_trace_event *reserve_event(struct inv_table *t)
     struct inv_trace_ring *r = inv_trace_ring_at(t, ring);
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
     for (unsigned tries = 0;; tries++) {
-        if (ring == INV_TRACE_RMD && tries == RMD_TRIES) { /* somebody writes to its ring */
+        if (ring == INV_TRACE_RMD && tries == RMD_TRIES) { /* a process writes to its ring */
             atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
             return NULL;
         }

@@ -13,10 +13,10 @@
  *   intent is there, and whether it came to pass says the word itself: its epoch counts changes, so
  *   the events of a core form a chain without a gap (old fields, new fields, epoch).
  * - The cell's first word says that it is complete: it is written last (release), and the reader,
- *   who acquires it, clears it before it gives the cell back.
+ *   which acquires it, clears it before it gives the cell back.
  * - A full ring makes its writers wait for the reader; after a second without any progress of
- *   it events are counted as lost instead, until it is back.  rmd waits for nobody: what finds no
- *   room in its own ring is lost at once, and counted.
+ *   it events are counted as lost instead, until it is back.  rmd never waits: an event that finds
+ *   no room in its own ring is lost at once, and counted.
  * The file is invasive-trace(5).
  */
 #ifndef INV_TRACE_H

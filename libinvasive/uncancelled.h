@@ -37,8 +37,8 @@ static inline struct inv_cancel inv_cancel_off(void)
     return before;
 }
 
-/* Who was cancelled meanwhile, asynchronously, ends at the second line: where it ended by a change of
- * its state, glibc 2.36 would not say that it was cancelled. */
+/* A thread that was cancelled meanwhile, asynchronously, ends at the second line: where it ended by
+ * a change of its state, glibc 2.36 would not say that it was cancelled. */
 static inline void inv_cancel_as(const struct inv_cancel *before)
 {
     pthread_setcancelstate(before->state, NULL);
@@ -74,7 +74,7 @@ static inline void inv_handlers_as(const sigset_t *before)
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* In this order: whoever leaves by a handler can be cancelled again. */
+/* In this order: a thread that leaves by a handler can be cancelled again. */
 #define INV_UNDISTURBED                                                                 \
     sigset_t inv_signals_before __attribute__((cleanup(inv_handlers_as), unused)) =    \
         inv_handlers_off();                                                             \

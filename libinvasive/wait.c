@@ -278,7 +278,7 @@ static int await_hold(uint64_t start, struct inv_sched_latency *latency)
         int core = owned_core();
         uint64_t slept = core == INV_NO_CORE ? bound : bound - early_ns(bound);
         if (core != INV_NO_CORE)
-            change_home(core); /* before we ask: whoever gives it back looks there */
+            change_home(core); /* before we ask: the process that gives it back looks there */
         int hold = try_hold(core);
         if (hold != INV_HOLD_NONE)
             return hold;
@@ -351,7 +351,7 @@ static void start_keeping(void)
     if (inv_process.anonymous)
         hold = inv_hold_acquire();
     else if (core != INV_NO_CORE) {
-        change_home(core); /* before we ask: whoever gives it back looks there */
+        change_home(core); /* before we ask: the process that gives it back looks there */
         if (ask_or_evict(core)) {
             asked_core = INV_NO_CORE;
             inv_tool_arrived(core);

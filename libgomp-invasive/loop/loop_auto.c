@@ -5,10 +5,10 @@
  * A loop is known by where it is called from.  At first it is static: each thread number
  * gets one part.  The parts are timed; when the longest made the loop last a tenth longer
  * than it had to, the loop is split from then on: the same parts, in smaller chunks, with
- * stealing (split.h).  When nobody has had to steal for a while it is static again.
+ * stealing (split.h).  When no thread has had to steal for a while it is static again.
  *
- * All of it is a guess: relaxed atomics, and loops that meet in one entry of the table,
- * or run in two teams at once, only make it a worse one.
+ * All of it is a guess: relaxed atomics, and loops that share one entry of the table,
+ * or run in two teams at once, only make the guess worse.
  */
 #include "loops.h"
 
@@ -46,7 +46,7 @@ unsigned gomp_auto_find (const void *site)
     return loop;
 }
 
-/* A loop that nobody steals from is balanced. */
+/* A loop from which no thread steals is balanced. */
 static void count_calm (unsigned loop)
 {
     unsigned calm = GET(stolen) ? 0 : GET(calm) + 1;

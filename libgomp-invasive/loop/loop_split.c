@@ -46,9 +46,9 @@ unsigned gomp_loop_home (const struct gomp_work_share *ws)
     return who % ws->loop_nshares;
 }
 
-/* The last chunk is in a share of its own, which is nobody's home until all others are empty:
+/* The last chunk is in a share of its own, which is no thread's home until all others are empty:
  * compiled code stores lastprivate variables after the last chunk that its thread was
- * given, if that ends the loop.  Who has claimed it gets no other one. */
+ * given, if that ends the loop.  The thread that has claimed it gets no further chunk. */
 bool gomp_loop_steal (struct gomp_work_share *ws, unsigned home, uint32_t *chunk)
 {
     struct gomp_share *shares = gomp_loop_shares(ws);

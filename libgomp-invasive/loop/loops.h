@@ -69,7 +69,7 @@ static inline struct gomp_share *gomp_loop_shares (const struct gomp_work_share 
 #define loop_auto ordered_owner /* number of the entry in the table of loop_auto.c, or 0 */
 
 /* Try to split a loop into shares; the caller has the work share for itself.  False: too few
- * chunks, or nobody to share them with. */
+ * chunks, or no thread to share them with. */
 extern bool gomp_loop_split (struct gomp_work_share *, struct gomp_team *, unsigned long long chunks);
 /* The share that the calling thread begins with. */
 extern unsigned gomp_loop_home (const struct gomp_work_share *);

@@ -5,13 +5,13 @@
  * The idea: the chunks 0..n-1 are split into as many contiguous shares as there are cores.
  * A thread claims chunks from the front of its home share; when that is empty it moves
  * the back half of another share into it.  A share is one word, and the word is the
- * whole state of the share: whoever asks may claim from any of them, no thread is waited
+ * whole state of the share: any thread may claim from any share, no thread is waited
  * for, and a thread number that starts late or never leaves nothing behind.
  *
  * All orders are relaxed: a claim hands over numbers, no data.  A chunk is in one word, or
  * claimed, or on its way to the home share of a thread that is still claiming; every
  * change is a compare-and-swap from the value that was looked at, so it is claimed once.
- * The first values are published by whoever publishes the loop.  Nothing here knows
+ * The first values are published together with the loop.  Nothing here knows
  * libgomp; test_split_stress.c runs it alone.
  */
 #ifndef GOMP_SPLIT_H
@@ -90,8 +90,8 @@ static inline uint32_t gomp_split_cut (struct gomp_share *share, bool half, uint
     return count;
 }
 
-/* Claim a chunk of another's share and move more of it home.  Several threads may have the
- * same home: only who has reserved it fills it, the others claim single chunks. */
+/* Claim a chunk of another share and move more of it home.  Several threads may have the
+ * same home: only the thread that has reserved it fills it, the others claim single chunks. */
 static inline bool gomp_split_steal (struct gomp_share *shares, unsigned nshares, unsigned home,
                                      uint32_t *chunk)
 {

@@ -7,7 +7,7 @@
  * N contexts wait until a word changes.  Two carriers start them, look whether those in their own
  * list can go on, take them from the queue of the process and from the other's list, and give their
  * core up whenever they like: then they publish their list, and sleep until they are found.  One
- * more thread changes the word and unparks who waits for it.  There is no watchdog: nothing here
+ * more thread changes the word and unparks its waiters.  There is no watchdog: nothing here
  * heals what got lost.
  *
  * With BARRIER the word is that of the team's barrier.  A context that waits has arrived there, and its
@@ -22,9 +22,9 @@
  *
  * What is checked:
  *  - every context goes on, once (the count, and the invalid end states)
- *  - none is taken before the stack of it has been left (the assertion in steal)
+ *  - no context is taken before its stack has been left (the assertion in steal)
  *
- * One STEP is one access to memory that others race for, or what is done under a lock.  Left out:
+ * One STEP is one access to memory that threads race for, or what is done under a lock.  Left out:
  * memory orders, implicit tasks that have not been started, kernel threads that queue for a core.
  *
  * BUG_* break it on purpose; check.sh sees that each is found.
@@ -136,7 +136,7 @@ inline publish()
 #endif
 }
 
-/* The word changes: unpark who sleeps there. */
+/* The word changes: unpark the contexts that sleep there. */
 inline change_word()
 {
     STEP(word = true);

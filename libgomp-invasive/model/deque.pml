@@ -7,9 +7,9 @@
  * The owner runs each program of PROGRAM letters in turn, all of them: pushes and pops.  A thief
  * steals as long as it finds something; then says that it sleeps, looks once more, and sleeps until
  * woken.  What must hold: no task is taken twice; in the end each task that was pushed has been
- * taken or is in the queue; and nobody sleeps for ever while one is there.
+ * taken or is in the queue; and no thief sleeps for ever while one is there.
  *
- * Only the owner's stores to bottom are delayed: they are the only plain stores that others read,
+ * Only the owner's stores to bottom are delayed: they are the only plain stores that thieves read,
  * but for ring entries, which become visible before the bottom that covers them.  BUG_* leave out
  * what the proof needs; check.sh sees that each is found.
  */
@@ -132,7 +132,7 @@ inline steal()
             :: top == t -> top = t + 1; take(got)
             :: else
             fi;
-            found = true /* or somebody else has: there may be more */
+            found = true /* or another thread has: there may be more */
         }
 #endif
     :: else

@@ -63,7 +63,7 @@ byte sleepers;
 /* --- libinvasive: cores, what this process wants, parked workers */
 bool held[NC];        /* by this process */
 bool lent[NC];        /* held by the stranger, or the owner */
-bool asked[NC];       /* by the owner: nobody else may take it */
+bool asked[NC];       /* by the owner: no other process may take it */
 bool evicted;         /* some time */
 bool want;
 bool parked[NW], bell[NW];
@@ -73,7 +73,7 @@ byte worker_core[NW];  /* a hint: to be borrowed */
 byte holder[NC] = NONE;
 byte ended = 0;
 
-/* --- the program: a barrier, a lock (0 free, 1 taken, 2 taken and somebody may sleep) */
+/* --- the program: a barrier, a lock (0 free, 1 taken, 2 taken and a thread may sleep) */
 byte generation, arrived;
 byte mutex;
 bool inside;

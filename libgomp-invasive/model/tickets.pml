@@ -22,10 +22,10 @@
  *
  * What is checked:
  *  - every implicit task is run once, in its own region (assertions in execute and the master)
- *  - nobody touches a team that the master has left               (assertions of `alive`)
+ *  - no thread touches a team that the master has left            (assertions of `alive`)
  *  - the master, a worker or an implicit task never waits in vain: the invalid end states
  *
- * One STEP is one access to memory that others race for.  Left out: memory orders (the stress has
+ * One STEP is one access to memory that threads race for.  Left out: memory orders (the stress has
  * the sanitizer for them), bound workers, cancellation.
  *
  * BUG_* break it on purpose; check.sh sees that each is found.
@@ -392,7 +392,7 @@ inline wait_for_end()
     :: ok
     :: else ->
         STEP(holds[0] = false);
-        stop_wanting(); /* its core goes to who finds tickets, or to another process */
+        stop_wanting(); /* its core goes to a worker that finds tickets, or to another process */
         end_word != word;
         STEP(holds[0] = true)
     fi;

@@ -2,9 +2,9 @@
 /*
  * bar.c - the team barrier.  Replaces config/linux/bar.c.
  *
- * One counter of those still to come and one word that says which barrier this is.
- * Who waits spins and then parks (wait.h): its core passes to a thread of the team that
- * has not arrived yet.  Opening a barrier that nobody sleeps in makes no system call.
+ * One counter of threads still to come and one word that says which barrier this is.
+ * A waiting thread spins and then parks (wait.h): its core passes to a thread of the team
+ * that has not arrived yet.  Opening a barrier in which no thread sleeps makes no system call.
  * Where there are explicit tasks, waiting threads execute them (gomp_tasks_at_barrier).
  */
 #include "wait.h"
@@ -52,7 +52,7 @@ static bool open_if_done (gomp_barrier_t *bar)
         team->work_share_cancelled = 0;
     if (__builtin_expect(now & BAR_TASKS, 0)) {
         if (gomp_tasks_outstanding(team)) {
-            /* release: who sees it sees all that have arrived */
+            /* release: a thread that sees the flag sees what all arrived threads have written */
             __atomic_fetch_or(&bar->generation, BAR_WAITING_FOR_TASK, __ATOMIC_SEQ_CST);
             return false;
         }

@@ -20,8 +20,8 @@ typedef struct {
     /* mostly read while threads wait: */
     unsigned total __attribute__((aligned(64)));
     /* A counter in the high bits, the flags below in the low ones.  Threads wait for it to
-     * change.  Writers: whoever opens the barrier (release; partner: the acquire loads of
-     * those who wait), and whoever sets a flag, by an atomic or. */
+     * change.  Writers: the thread that opens the barrier (release; partner: the acquire loads
+     * of waiting threads), and threads that set a flag, by an atomic or. */
     unsigned generation;
     bool counted; /* the region is in the report (costs.h); written by its master before it opens */
     struct gomp_region *region; /* the team's region while it is open, NULL for artificial

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * doacross.h - waiting for an iteration of a doacross loop.  The posting side only
- * stores; nobody wakes.  So: spin a little, then let others compute on the core between
- * two looks.  Replaces config/linux/doacross.h.
+ * stores, and wakes no thread.  So: spin a little, then let other threads compute on the core
+ * between two looks.  Replaces config/linux/doacross.h.
  */
 #ifndef GOMP_DOACROSS_H
 #define GOMP_DOACROSS_H 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * iter_ull.c - upstream's claiming of chunks of unsigned long long loops, with a scheduling point
- * before each that nobody holds a lock for.
+ * before each claim for which the thread holds no lock.
  */
 #include "loops.h"
 

@@ -8,6 +8,6 @@
 #include "wait.h"
 #include "workers.h"
 
-/* Only a mutex that is unlocked wakes anybody in that file. */
+/* Only a mutex that is unlocked wakes threads in that file. */
 #define futex_wake gomp_unlock_wake
 #include <config/linux/mutex.c>

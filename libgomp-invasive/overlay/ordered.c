@@ -6,8 +6,8 @@
  * The idea: the chunks of a loop are numbered in the order of their iterations, and the turn
  * goes from number to number round a ring of N slots, one for each thread of the team.  A
  * thread has one chunk at a time and begins no other before its turn is over, so no two threads
- * look at the same slot, and a thread waits on a word that only the one before it writes.
- * Nobody needs to know who comes next, or whether anybody has come for that chunk yet.
+ * look at the same slot, and a thread waits on a word that only the thread before it writes.
+ * No thread needs to know which one comes next, or whether one has come for that chunk yet.
  * The turn of a chunk is over when its thread asks for the next one; that of a single iteration
  * when its ordered region is, since OpenMP allows no other in it.  (Upstream runs a second one in
  * order as well; LLVM's runtime does not either.)
@@ -17,13 +17,13 @@
  * exchange; and a bit that asks for a wake-up.
  *
  * A hand-over to a thread that has left its core costs as much as some ten short chunks.  So
- * who waits keeps its core for about that long, whoever wants it, as long as all that wait do
- * (keep_core); and who has short chunks claims no further one before those that have left their
- * cores had their turns (let_sleepers_pass).  After that as many threads as there are cores pass
- * the turn among them.
+ * a waiting thread keeps its core for about that long, even if the core is wanted, as long as all
+ * waiting threads do (keep_core); and a thread with short chunks claims no further one before the
+ * threads that have left their cores had their turns (let_sleepers_pass).  After that as many
+ * threads as there are cores pass the turn among them.
  *
- * Even that costs a cache miss or two for each chunk, which is worth it only if they have enough to
- * compute outside of their ordered regions.  A thread that waits for its turn for more than half
+ * Even that costs a cache miss or two for each chunk, which is worth it only if the threads compute
+ * enough outside of their ordered regions.  A thread that waits for its turn for more than half
  * of its time does not: with one thread less the turn would come round as soon.  (Two threads that
  * compute p outside and o inside, and hand over in h, need o + h for a chunk and wait for
  * o + 2h - p; one alone needs p + o, which is less if p < h, and that is when the wait is
@@ -70,7 +70,7 @@ static inline bool has_order (const struct gomp_team *team)
 
 /* --- chunks and slots */
 
-enum { TURN_ASLEEP = INT_MIN }; /* in a slot: who waits there is asleep, or about to be */
+enum { TURN_ASLEEP = INT_MIN }; /* in a slot: the thread that waits there is asleep, or about to be */
 
 static inline int token_of (unsigned long chunk)
 {
@@ -179,7 +179,7 @@ enum {
     IDLE_VOTES = 2,   /* so many samples in sequence: rest */
     REST_LEAST_NS = 10000,
     REST_MOST_NS = 160000,
-    REST_WANTED_NS = 20000, /* on a core that somebody wants; see SPIN_WANTED_NS in spin.c */
+    REST_WANTED_NS = 20000, /* on a core that is wanted; see SPIN_WANTED_NS in spin.c */
     REST_LOOK_NS = 4000, /* does another thread go on? */
     REST_LOOKS = 32
 };
@@ -348,15 +348,15 @@ static inline bool claims_over (struct gomp_work_share *ws)
     return __atomic_load_n(&ws->claimants, MEMMODEL_RELAXED) & CLAIMS_OVER;
 }
 
-/* Would anybody use the core of this thread, which rests on it? */
+/* Has another thread or process a use for the core on which this thread rests? */
 static bool rests_on_wanted_core (void)
 {
     return inv_managed() && inv_hold != INV_HOLD_NONE &&
            (gomp_core_needed() || inv_hold_poll() == INV_WANTED);
 }
 
-/* Stay away from the claims while another thread goes on with them; but not for long on a core
- * that somebody wants, which comes to him by a wait for the turn. */
+/* Stay away from the claims while another thread goes on with them; but not for long on a wanted
+ * core: a thread or process that wants the core gets it when this thread waits for its turn. */
 static void wait_while_claims_go_on (struct gomp_work_share *ws)
 {
     uint64_t start = inv_now_ns(), looked = start, now;
@@ -385,7 +385,7 @@ static void wait_while_claims_go_on (struct gomp_work_share *ws)
 static void pause_claims (struct gomp_work_share *ws)
 {
     unsigned n = __atomic_load_n(&ws->claimants, MEMMODEL_RELAXED);
-    do /* nobody rests who is alone */
+    do /* the only claimant does not rest */
         if ((n & CLAIMS_OVER) || n <= 1)
             return;
     while (!__atomic_compare_exchange_n(&ws->claimants, &n, n - 1, true, MEMMODEL_RELAXED,

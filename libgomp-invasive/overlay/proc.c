@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * proc.c - how many processors there are: upstream's answers when nobody manages us,
- * the domain's cores when somebody does.
+ * proc.c - how many processors there are: upstream's answers in an unmanaged process,
+ * the domain's cores in a managed one.
  *
  * Where ranks share a small node a team is larger than the cores under it, so that cores that come and go in
  * the middle of a static loop find implicit tasks to run: see find_default_team.
@@ -45,7 +45,7 @@ static bool found_scarce;
  * program itself.  Where limits are tight: stock's size, or what can be started at all. */
 static unsigned fit_team (unsigned wanted, unsigned cores)
 {
-    enum { PART = 8 /* of what is left, for threads that nobody has asked for */,
+    enum { PART = 8 /* of what is left, for threads that the user has not asked for */,
            AMPLE = 16 /* a smaller part than this, or than the cores, is little */,
            OTHERS = 2 /* threads of ours that are no member of a team: watchdog, free worker */ };
     unsigned long left = gomp_threads_left(), n = left / PART + 1;

@@ -155,7 +155,7 @@ void gomp_task_run_undeferred (void (*fn) (void *), void *data, unsigned flags)
 
 /* --- whether to run it at once */
 
-/* The cut-off: the queue holds enough for those who may come to steal. */
+/* The cut-off: the queue holds enough for threads that may come to steal. */
 static inline bool enough_queued (struct gomp_team *team, struct gomp_task_slot *slot)
 {
     if (team->nthreads == 1)
@@ -178,8 +178,8 @@ static inline bool nests_deep (const struct gomp_task *parent)
 }
 
 /* The queue was full before we ran a task at once, and now it is empty: that was too long for the
- * thieves.  (Those that have starved may sleep by now, or have left for another process: who is
- * hungry says nothing.)  If so it was long enough to look at our core as well. */
+ * thieves.  (Thieves that have starved may sleep by now, or have left for another process: the
+ * count `hungry` says nothing.)  If so it was long enough to look at our core as well. */
 static void __attribute__((noinline)) thieves_starved (struct gomp_team *team,
                                                        struct gomp_task_slot *slot)
 {
@@ -397,7 +397,7 @@ ialias (omp_in_explicit_task)
 /* --- events */
 
 /* Complete a task from any thread at all.  Its team may end as soon as the task counts as complete:
- * the lock, which gomp_team_end takes as well, keeps it until we have woken who waits. */
+ * the lock, which gomp_team_end takes as well, keeps the team until we have woken its waiters. */
 static void complete_from_anywhere (struct gomp_task *task)
 {
     struct gomp_team *team = task->detach_team;

@@ -6,7 +6,7 @@
  * The calls keep upstream's names and contracts: gomp_new_team makes the structure,
  * gomp_team_start opens the region and returns with the caller as thread number 0,
  * gomp_team_end returns when all implicit and explicit tasks are done.  What happens in
- * between is region.c; who computes where is workers.c.
+ * between is region.c; which thread computes on which core is workers.c.
  */
 #include "libgomp.h"
 #include "carrier.h"
@@ -475,7 +475,7 @@ static void open_top_level (struct gomp_region *region, struct gomp_thread_pool 
         keep_free_workers(&pool->threads_dock, workers_of_use_to(region));
         gomp_region_open(region, true);
     } else {
-        if (inv_managed()) /* they look for cores, whoever computes on those */
+        if (inv_managed()) /* they look for cores, also when other threads compute on those */
             keep_free_workers(&pool->threads_dock, inv_domain_cores());
         gomp_region_open(region, false);
         assign_to_pool_workers(region, &pool->threads_dock);

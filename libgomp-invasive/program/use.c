@@ -40,7 +40,7 @@ static size_t held_bytes;
  * us. */
 static unsigned long held_size;
 
-/* Where nobody had asked for a resource manager yet, the default team size is another by now. */
+/* Where the program had not asked for a resource manager yet, the default team size is another by now. */
 static void write_held (void)
 {
     char line[64];

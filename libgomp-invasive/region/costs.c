@@ -21,7 +21,7 @@
 enum {
     MAP_BITS = 8,
     MAP = 1 << MAP_BITS, PROBES = 16,
-    OTHERS = 0,                    /* the function for what has no room */
+    OTHERS = 0,                    /* of all functions that find no room */
     CODE_TIMED = 4,                /* the first regions of a function, whose code is timed all */
     TIMED = 16,                    /* the first ones, which are timed all */
     GAP = 8,                       /* afterwards one of GAP to 2 * GAP - 1 is timed */
@@ -128,7 +128,7 @@ static void name_function (struct inv_record *r, struct inv_function *f, void (*
     if (dl_iterate_phdr(in_module, &s))
         inv_record_name_module(file, s.name);
     f->offset = s.address - s.base;
-    /* release: partner is the acquire load of whoever reads the record */
+    /* release: partner is the acquire load of the record's reader */
     atomic_store_explicit(&f->named, module_number(r, file), memory_order_release);
 }
 
@@ -261,8 +261,8 @@ static unsigned cores_at_hand (void)
     return cores;
 }
 
-/* What a sample says of others, whose mean is kept.  One that was interrupted for a time slice does not
- * stand for others that long. */
+/* The time that a sample stands for; its mean is kept.  A sample that was interrupted for a time slice does
+ * not stand for a time that long. */
 static uint64_t usual_of (_Atomic uint64_t *mean_ns, uint64_t ns)
 {
     uint64_t mean = GET(*mean_ns), most = MOST_GROWTH * mean;

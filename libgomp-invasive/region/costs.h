@@ -7,7 +7,7 @@
  *   - about every 12th region of a function is timed, and the first 16 and long ones all;
  *   - the code between two barriers is timed for one of 64 barriers, for all threads of the team;
  *   - of switches from the code of one context to that of another, one of 64 is timed.
- * Where nobody wants a report this is a load and a branch for each region, and for each barrier.
+ * Without a report this is a load and a branch for each region, and for each barrier.
  */
 #ifndef GOMP_COSTS_H
 #define GOMP_COSTS_H 1
@@ -22,7 +22,7 @@
 struct gomp_region;
 struct gomp_cost_sampling;
 
-/* Of an open region.  Written by its master before there are others. */
+/* Of an open region.  Written by its master before other threads are in it. */
 struct gomp_cost {
     struct inv_function *of; /* NULL: this region is not counted */
     struct gomp_cost_sampling *sampling;

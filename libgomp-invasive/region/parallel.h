@@ -4,7 +4,7 @@
  *
  * Upstream finds the size of a team without knowing what the team is to run, and asks
  * gomp_dynamic_max_threads (proc.c) for a limit when the program allows the size to vary.  So
- * whoever begins a region says before which function it is for.
+ * the thread that begins a region says before which function it is for.
  */
 #ifndef GOMP_PARALLEL_H
 #define GOMP_PARALLEL_H 1

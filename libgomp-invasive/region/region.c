@@ -231,8 +231,8 @@ static void set_number (uint64_t *numbers, unsigned id)
         numbers[id / 64] |= UINT64_C(1) << id % 64;
 }
 
-/* Take an implicit task that nobody has started, and run it; `first`: the thread has run none of the
- * region that is not counted done.  False: there is none. */
+/* Take an implicit task that no thread has started, and run it; `first`: the thread has run none of
+ * the region that is not counted done.  False: there is none. */
 static bool run_next (struct gomp_region *region, bool first, unsigned *id)
 {
     if (!gomp_ticket_take(&region->tickets, inv_hold, !first, id))
@@ -247,8 +247,8 @@ static bool run_next (struct gomp_region *region, bool first, unsigned *id)
     return true;
 }
 
-/* Run implicit tasks of the region as long as there are any and nobody needs the core
- * more.  Returns how many. */
+/* Run implicit tasks of the region as long as there are any and the core is not needed
+ * more elsewhere.  Returns how many. */
 static unsigned run_tickets (struct gomp_region *region)
 {
     unsigned id, done = 0;
@@ -520,8 +520,8 @@ bool gomp_region_call_helpers (struct gomp_region *region, int count)
         gomp_unpark((int *)&region->end_word, 1);
         count--;
     }
-    /* Elastic regions have no workers of their own; those that linger here are of an earlier
-     * use of the struct, and about to see it. */
+    /* Elastic regions have no workers of their own; workers that linger here are of the struct's
+     * previous use, and about to see that it is over. */
     if (region->elastic || atomic_load(&region->sleeping_helpers) == 0)
         return count < before;
     for (unsigned i = 1; i < region->start.nthreads && count > 0; i++) {
@@ -738,7 +738,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     /* After its fence: the watchdog may have come between, before there were tickets. */
     if (!later || (alone && !gomp_region_is_alone(region)))
         gomp_want_cores();
-    /* They wait for each other without telling us; the threads of the region around may have the other cores. */
+    /* The threads wait for each other without telling us; those of the outer region may have the other cores. */
     unsigned cores = !spins ? n : outer ? 1 : gomp_cores_at_hand();
     if (n > cores)
         gomp_run_unheld(n - cores);
@@ -747,7 +747,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
 static bool all_over (void *arg)
 {
     struct gomp_region *region = arg;
-    /* acquire for what the others have done; seq_cst: partner is leave_gate, see wait_for_end */
+    /* acquire for what other threads have done; seq_cst: partner is leave_gate, see wait_for_end */
     return atomic_load(&region->gate) == INSIDE_ONE &&
            !gomp_tasks_outstanding(region->start.team);
 }
@@ -777,7 +777,7 @@ static void wait_for_end (struct gomp_region *region)
     if (end_spin(region))
         return;
     int word = atomic_load(&region->end_word);
-    /* seq_cst, as the looks after it: partners are leave_gate, and who queues a task
+    /* seq_cst, as the looks after it: partners are leave_gate, and threads that queue a task
      * (after_queueing, gomp_region_call_helpers) */
     atomic_store(&region->master_waits, 1);
     if (!all_over(region) && !gomp_tasks_visible(region->start.team)) {
@@ -787,8 +787,8 @@ static void wait_for_end (struct gomp_region *region)
     atomic_store(&region->master_waits, 0);
 }
 
-/* May this thread run implicit tasks of others' numbers?  Not if the user asked for
- * larger stacks for those than this one has (OMP_STACKSIZE). */
+/* May this thread run implicit tasks of other thread numbers?  Not if the user asked for
+ * larger stacks for them than this thread has (OMP_STACKSIZE). */
 static bool stack_suffices (void)
 {
     static _Atomic int answer; /* 0 unknown, 1 yes, 2 no */
@@ -813,7 +813,7 @@ static bool elastic_work (struct gomp_region *region)
            (region->light ? !gomp_in_context() : stack_suffices()) && !gomp_ready_here(inv_hold);
 }
 
-/* Run implicit tasks that nobody has started, as long as the core is ours to do so. */
+/* Run implicit tasks that no thread has started, as long as the core is ours to do so. */
 static void master_share (struct gomp_region *region)
 {
     while (elastic_work(region)) {

@@ -3,7 +3,7 @@
  * region.h - a parallel region as a collection of implicit tasks, counted by atomics.
  *
  * The idea: a region has a fixed number N of implicit tasks.  `tickets` counts those that
- * nobody has started, `gate` those that have not finished.  A worker takes a ticket, runs
+ * no thread has started, `gate` those that have not finished.  A worker takes a ticket, runs
  * that implicit task to completion as that thread number, takes the next; when there
  * is none left it subtracts what it has run from the gate, and that is its last access
  * to the team.  The region is over when the gate says so.  There is no barrier at either
@@ -61,15 +61,15 @@ struct gomp_region {
      * execute explicit tasks.  Over at (0, 1).  0: closed.  Subtracting is release,
      * the master's look acquire; a helper joins by CAS while it is not 0. */
     _Atomic uint64_t gate __attribute__((aligned(64)));
-    /* the master sleeps on end_word when master_waits; raised by whoever changes what it
-     * waits for (seq_cst both sides) */
+    /* the master sleeps on end_word when master_waits; raised by a thread that changes what the
+     * master waits for (seq_cst both sides) */
     _Atomic int end_word, master_waits;
     _Atomic uint32_t epoch; /* of the open region; writer: master */
     /* start.fn, for the watchdog, which is never inside the gate (release; partner: look_at_work
      * in progress.c) */
     _Atomic (void (*) (void *)) fn;
-    /* elastic: thread numbers (the first 256) whose implicit task has finished and that nobody
-     * executes tasks under now.  Set and cleared by atomic or and and, from inside the gate. */
+    /* elastic: thread numbers (the first 256) whose implicit task has finished and under which no
+     * thread executes tasks now.  Set and cleared by atomic or and and, from inside the gate. */
     _Atomic uint64_t vacant[GOMP_VACANT_WORDS];
     /* Idle workers look at `help` all the time, so its line is not written when a region opens: explicit tasks are
      * queued.  A hint, set by a thread that queues one, cleared by a thread that finds none; says nothing of a
@@ -94,7 +94,7 @@ struct gomp_region {
     /* It is known to take less core time than a core that sleeps takes to come.  The master's, written
      * before the region opens */
     bool brief;
-    /* An implicit task has waited in this use of the struct.  Set by whoever waits, relaxed */
+    /* An implicit task has waited in this use of the struct.  Set by its thread, relaxed */
     _Atomic bool waited;
     enum gomp_inside inside; /* what was known of the function when the region was opened */
     struct gomp_region_start start;
@@ -118,8 +118,8 @@ extern struct gomp_region *gomp_region_around (const struct gomp_team *);
 /* May implicit tasks run in contexts in this process? */
 extern bool gomp_regions_may_be_light (void);
 
-/* The master: open the region (start is filled in) and, at its end, run what nobody
- * has started and wait for the rest. */
+/* The master: open the region (start is filled in) and, at its end, run the implicit tasks that
+ * have not started and wait for the rest. */
 extern void gomp_region_open (struct gomp_region *, bool elastic);
 extern void gomp_region_finish (struct gomp_region *);
 
@@ -158,8 +158,8 @@ extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gom
  * them under, or a thread that sleeps and has one? */
 extern bool gomp_help_waiting (void);
 extern bool gomp_help_tasks (void);
-/* Wake up to `count` of those who sleep and could execute a task: the master at the end of the
- * region, workers that linger.  False: nobody does. */
+/* Wake up to `count` sleeping threads that could execute a task: the master at the end of the
+ * region, workers that linger.  False: no such thread sleeps. */
 extern bool gomp_region_call_helpers (struct gomp_region *, int count);
 extern void gomp_region_help_wanted (struct gomp_region *);
 /* A task has been queued. */

@@ -173,9 +173,9 @@ static bool take_unshared (struct gomp_tickets *t, int hold, unsigned *id)
     *id = first;
     if (n > 1) {
         put_into_share(t, share_of(hold), epoch, first + 1, first + n);
-        /* Since the exchange nobody could see them.  Who found nothing then and said so (does not
-         * want cores, a watchdog asleep) would leave them to us alone, and our implicit task may
-         * wait for one of them. */
+        /* Since the exchange no thread could see these tickets.  A thread that found nothing then and
+         * acted on it (the process wants no cores, the watchdog sleeps) would leave them to
+         * us alone, and our implicit task may wait for one of theirs. */
         gomp_want_cores();
     }
     return true;

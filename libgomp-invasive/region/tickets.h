@@ -132,7 +132,7 @@ extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t n
  * region may be able to end before it has looked at the other shares. */
 extern bool gomp_ticket_take (struct gomp_tickets *, int hold, bool more, unsigned *id);
 /* Are there any, those in shares included?  A hint: there may be some on their way into a share.
- * Who has put them there then calls gomp_want_cores, for those who have looked before. */
+ * The thread that has put them there then calls gomp_want_cores, for threads that looked before. */
 extern bool gomp_tickets_any (struct gomp_tickets *);
 /* The same for one region only. */
 extern bool gomp_tickets_any_of (struct gomp_tickets *, uint32_t epoch);

@@ -58,7 +58,7 @@ void gomp_progress_note_extra (void)
 /* What the watchdog sees of the work that waits. */
 struct view {
     uint64_t progress;    /* changes when a thread that holds a core takes anything */
-    bool waiting;         /* there is work that nobody has taken */
+    bool waiting;         /* there is work that no thread has taken */
     void (*fn) (void *);  /* of a region with tickets left, or NULL */
     struct gomp_region *region; /* that region, and which use of it */
     uint32_t epoch;
@@ -88,8 +88,8 @@ static struct view look_at_work (void)
         uint64_t left = atomic_load_explicit(&region->tickets.left, memory_order_acquire);
         uint32_t count = gomp_tickets_count(&region->tickets, (uint32_t)(left >> 32));
         v.progress += (left >> 32) * 65536 - count;
-        /* acquire: who sees the next region's sees that no ticket of this one is left.  The
-         * number may be the next region's; it only makes for a worse guess. */
+        /* acquire: a thread that sees the next region's fn sees that no ticket of this region is
+         * left.  nthreads may be the next region's, which only makes the guess worse. */
         void (*fn) (void *) = atomic_load_explicit(&region->fn, memory_order_acquire);
         unsigned nthreads =
             atomic_load_explicit(&region->tickets.nthreads, memory_order_relaxed);
@@ -127,7 +127,7 @@ static enum gomp_verdict verdict_on (void (*fn) (void *))
     return h ? atomic_load_explicit(&h->verdict, memory_order_relaxed) : GOMP_UNKNOWN;
 }
 
-/* CPU time, so that a machine that is busy with others does not look like a program
+/* CPU time, so that a machine that is busy with other programs does not look like a program
  * that gets nowhere. */
 static uint64_t cpu_ns (void)
 {

@@ -14,7 +14,7 @@ static struct queue {
     struct gomp_spinlock lock; /* of the list */
     _Atomic unsigned count;    /* its length; written under the lock, read without: a hint */
     _Atomic unsigned taken;    /* threads taken so far; likewise */
-    _Atomic unsigned turns;    /* of gomp_ready_overdue; by whoever has the core */
+    _Atomic unsigned turns;    /* of gomp_ready_overdue; by the thread that has the core */
     struct gomp_waiter *first, *last;
 } __attribute__((aligned(64))) queues[INV_MAX_CORES + 1];
 

@@ -30,11 +30,11 @@
 #include <sys/resource.h>
 
 enum {
-    SPIN_KEEP_NS = 1000000, /* managed: nobody wants the core */
+    SPIN_KEEP_NS = 1000000, /* managed: the core is not wanted */
     SPIN_KEEP_MOST_NS = 5000000, /* the same where such waits have ended within this time */
-    SPIN_WANTED_NS = 20000, /* somebody does: about the cost of giving and getting back */
-    SPIN_BORROWED_NS = 50000, /* nobody does, but it is another's */
-    SPIN_ALONE_NS = 5000,   /* from here on let others run that the kernel has put here */
+    SPIN_WANTED_NS = 20000, /* it is wanted: about the cost of giving it and getting it back */
+    SPIN_BORROWED_NS = 50000, /* it is not wanted, but borrowed */
+    SPIN_ALONE_NS = 5000,   /* from here on let threads run that the kernel has put here */
     STEAL_AFTER_NS = 5000,  /* ... and take what waits for other cores of ours */
     POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
     YIELD_NOTICED_NS = 1200, /* a yield this long may have let another thread run */
@@ -161,8 +161,8 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
         *end = GOMP_IDLE_NEEDED;
         return false;
     }
-    /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
-     * may have to run before it can ask for the core. */
+    /* The thread that lent us the core may have been preempted by our wake-up before it slept,
+     * and may have to run before it can ask for the core. */
     if (idle > SPIN_ALONE_NS && yield_shared() && core_shared > NOTICED_YIELDS + SHARED_SLEEPS)
         return false;
     bool owned = inv_hold_is_owned();
@@ -236,7 +236,7 @@ static void learn_crowded (bool worth)
 }
 
 /* The kernel moves no thread that yields: three of four may share one of two cores for long, while
- * the fourth sleeps on its own for most of the time.  Who sleeps is woken on an idle core. */
+ * the fourth sleeps on its own for most of the time.  A sleeper is woken on an idle core. */
 static bool is_placed_anew (void)
 {
     static __thread unsigned short waits __attribute__((tls_model("initial-exec")));

@@ -123,7 +123,7 @@ bool gomp_unheld_end (void)
     unlink_thread(u);
     gomp_spinlock_unlock(&lock);
     gomp_unheld_self = NULL;
-    inv_thread_was_asleep(); /* others have pinned it */
+    inv_thread_was_asleep(); /* other threads have pinned it */
     if (given)
         inv_hold_begin_handed(u->hold, u->hold >= 0 && u->core == u->hold);
     free(u);
@@ -184,7 +184,7 @@ void gomp_unheld_look (void)
     gomp_spinlock_lock(&lock);
     for (struct gomp_unheld *u = unheld_threads; u; u = u->next) {
         if (u->hold != INV_HOLD_NONE && !hold_is_current(u)) {
-            /* who took the core has moved the thread */
+            /* the thread that took the core has moved this one */
             set_core_and_hold(u, INV_HOLD_NONE, INV_HOLD_NONE);
             atomic_fetch_add(&gomp_unheld_waiting, 1);
         }

@@ -105,7 +105,7 @@ static void join_first (unsigned nthreads)
         !gomp_space_to_join(nthreads))
         inv_join_never("the limit on address space (ulimit -v) leaves no room for the core table "
                        "beside the program's threads");
-    inv_join(-1, -1, -1); /* whoever comes second waits for the first */
+    inv_join(-1, -1, -1); /* a second thread waits for the first */
     inv_set_work_probe(leaves_work);
     inv_set_task_point(&gomp_task_point);
     inv_set_give_way(&give_way);
@@ -230,7 +230,7 @@ void gomp_take_free_cores (void)
 static _Atomic int starting;
 
 /* The time until which no other thread is made for want of nothing but speed, since the system has
- * just refused one; 0: it never has.  Written by who was refused, relaxed: a hint. */
+ * just refused one; 0: it never has.  Written by the refused thread, relaxed: a hint. */
 static _Atomic uint64_t refused_until;
 
 void gomp_thread_refused (void)
@@ -245,7 +245,7 @@ bool gomp_refused_lately (void)
     return __builtin_expect(until != 0, 0) && inv_now_ns() < until;
 }
 
-/* A free worker, as others see it. */
+/* A free worker, as other threads see it. */
 struct free_worker {
     struct free_worker *next;
     /* Written by the worker, relaxed; a fence follows, before its last look (must_stay). */
@@ -293,8 +293,8 @@ static bool no_worker_is_parked (void)
     return inv_parked_count() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0;
 }
 
-/* A worker must be there that lenders of cores find.  One thread at a time sees to it: others that
- * come meanwhile may rely on it. */
+/* A worker must be there that lenders of cores find.  One thread at a time sees to that: threads
+ * that come meanwhile may rely on it. */
 static void show_a_worker (void)
 {
     static _Atomic bool showing;
@@ -378,9 +378,9 @@ void gomp_want_cores_later (void)
     gomp_progress_arm();
 }
 
-/* Nothing to do here: say so, so that nobody wakes us for nothing.  Work that came between
+/* Nothing to do here: say so, so that no thread wakes us for nothing.  Work that came between
  * our look and our saying so must not be left alone: inv_want ends with a full fence, and
- * whoever queues work does so before it looks whether we want. */
+ * a thread queues work before it looks whether we want cores. */
 void gomp_stop_wanting (void)
 {
     if (!gomp_work_waiting())
@@ -715,8 +715,8 @@ static bool hand_hold_over (_Atomic unsigned *count, bool (*place) (int hold))
     return false;
 }
 
-/* Spin for work; false: for too long.  (That others have taken what was in sight before we came to
- * it is no reason to give the core up.) */
+/* Spin for work; false: for too long.  (That other threads have taken what was in sight before we
+ * came to it is no reason to give the core up.) */
 static bool idle_for_work (void)
 {
     INV_TELL(idle_begin());
@@ -739,7 +739,7 @@ static bool work_once (void)
 }
 
 /* Free workers that exist, how many of them pools may need, and a word on which to tell the
- * others: raised after `kept` has become less (seq_cst; partner: wait_for_hold, which reads
+ * surplus: raised after `kept` has become less (seq_cst; partner: wait_for_hold, which reads
  * the word before it compares the two). */
 static _Atomic int free_workers, kept;
 static _Atomic uint32_t leave_word;
@@ -749,8 +749,8 @@ static _Atomic uint32_t leave_word;
 static _Atomic unsigned started;
 
 /* The signals that the master of the last pool to grow had blocked.  Free workers have the same
- * mask, as a team's threads have with stock libgomp, whoever creates them; the watchdog, who
- * may, blocks all, and a handler for faults must run where the fault is. */
+ * mask, as a team's threads have with stock libgomp, whichever thread creates them: the watchdog,
+ * which may, blocks all, and a handler for faults must run where the fault is. */
 static sigset_t program_signals;
 
 void gomp_workers_keep (int more)

@@ -2,12 +2,12 @@
 /*
  * taskdeps.c - dependences between the children of a task.
  *
- * The parent has a table from addresses to who has used them last: a *set* of children that may run
+ * The parent has a table from addresses to their last users: a *set* of children that may run
  * at the same time (one writer, or many readers), and the set before it, which new members of the
  * current set must wait for.  Only the thread that executes the parent touches the table.
  *
  * A child with dependences that could not run at once has a node: how many nodes it waits for, and
- * the list of those that wait for it.  The list is under the node's lock, since it grows while the
+ * the list of nodes that wait for it.  The list is under the node's lock, since it grows while the
  * child may end on another thread.  Nodes are counted: by their task, and by each set that they are
  * in.
  *
@@ -31,7 +31,7 @@ struct dep {
 
 enum { EDGES_INLINE = 3, EDGES_MORE = 13, FROM_MALLOC = 255 };
 
-/* More of those that wait for a node. */
+/* More nodes that wait for a node. */
 struct edges {
     struct edges *next;
     struct gomp_dep_node *to[EDGES_MORE];
@@ -42,7 +42,7 @@ struct token {
     struct gomp_spinlock lock; /* over held, first */
     _Atomic unsigned references;
     bool held;
-    struct gomp_dep_node *first; /* those that wait for nothing else, or did when they came */
+    struct gomp_dep_node *first; /* nodes that wait for nothing else, or did when they came */
 };
 
 struct tokens {
@@ -66,7 +66,7 @@ struct gomp_dep_node {
     /* 0, where a task has its depth: a thief that still looks at the task whose memory this was
      * goes no further (is_descendant in taskrun.c) */
     uint32_t no_depth;
-    unsigned count;         /* who waits for us: the first three here, the rest in `more` */
+    unsigned count;         /* nodes that wait for this one: three here, the rest in `more` */
     struct gomp_task *task; /* whose node this is; NULL: `waiter` waits for it */
     union {
         struct gomp_task *waiter;
@@ -424,11 +424,11 @@ static void make_ready (struct gomp_dep_node *node, const struct place *place)
 
 static bool take_tokens (struct gomp_dep_node *node, const struct place *place);
 
-/* Give a token back; who waits for it may go on, or wait for another one. */
+/* Give a token back; a node that waits for it may go on, or wait for another token. */
 static void give_token (struct token *token, const struct place *place)
 {
     struct gomp_dep_node *next;
-    /* Whoever takes it from us may be the last to need it. */
+    /* The node that takes the token from us may be the last to need it. */
     atomic_fetch_add_explicit(&token->references, 1, memory_order_relaxed);
     gomp_spinlock_lock(&token->lock);
     token->held = false;
@@ -443,7 +443,7 @@ static void give_token (struct token *token, const struct place *place)
     release_token(token);
 }
 
-/* All of the node's tokens, or none: then it is in the list of one that somebody else holds. */
+/* All of the node's tokens, or none: then it is in the list of a token that another node holds. */
 static bool take_tokens (struct gomp_dep_node *node, const struct place *place)
 {
     struct tokens *tokens = node->tokens;
@@ -569,7 +569,7 @@ void gomp_deps_leave (struct gomp_team *team, struct gomp_task_slot *slot, struc
     gomp_spinlock_lock(&node->lock);
     atomic_store_explicit(&node->finished, true, memory_order_release);
     gomp_spinlock_unlock(&node->lock);
-    /* Nobody adds to the list any more. */
+    /* No thread adds to the list any more. */
     unsigned n = node->count < EDGES_INLINE ? node->count : EDGES_INLINE;
     for (unsigned i = 0; i < n; i++)
         finish_node(node->to[i], &place);

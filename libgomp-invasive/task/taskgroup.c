@@ -139,7 +139,7 @@ static void register_blocks (uintptr_t *data, uintptr_t *outer, uintptr_t *first
         if (block == last)
             break;
     }
-    /* Who comes for a task looks in the first block, who unregisters in the first with a table. */
+    /* A look-up reads the first block's table; unregistering stops before the next block that has one. */
     last[TABLE] = 0;
     data[TABLE] = (uintptr_t)table;
 }

@@ -4,10 +4,10 @@
  *
  * The loop is cut into chunks, as the clauses want, and the chunks into few tasks at first, *ranges*:
  * as many as the cut-off would queue, so that where chunks are long all cores have one before the
- * first chunk ends.  Whoever executes a range splits its upper half off, as a range that others can
- * steal, whenever its queue has nothing to be stolen; runs its chunks, each a task that runs at
- * once; and waits for the ranges that it has split off.  So a loop that nobody helps with makes few
- * tasks, and one that is stolen from is split where and when it is.
+ * first chunk ends.  The thread that executes a range splits its upper half off, as a range to be
+ * stolen, whenever the thread's queue is empty; runs its chunks, each a task that runs at once; and
+ * waits for the ranges that it has split off.  So a loop that no other thread helps with makes few
+ * tasks, and a loop that is stolen from is split where and when it is.
  *
  * Where the firstprivate variables need more than memcpy to be copied, the copies for all chunks
  * are made before the first one runs: it might change the originals (lastprivate).
@@ -37,7 +37,7 @@ struct body {
 
 /* The arguments of all chunks, each with the copies of its variables. */
 struct copies {
-    _Atomic unsigned long left; /* chunks that have not run; whoever runs the last frees this */
+    _Atomic unsigned long left; /* chunks that have not run; the thread that runs the last frees this */
     size_t stride;
     char *arg;
 };

@@ -2,8 +2,8 @@
 /*
  * taskpool.h - memory for tasks and what hangs on them.
  *
- * Each kernel thread has free lists by size, without locks.  A block goes to the list of whoever
- * frees it; a list that grows long gives a batch to a common stack, an empty one takes a batch
+ * Each kernel thread has free lists by size, without locks.  A block goes to the list of the thread
+ * that frees it; a list that grows long gives a batch to a common stack, an empty one takes a batch
  * from there: so blocks that one thread allocates and another frees go round in batches.
  * Memory is never returned to malloc: a thief may look at a task that has just ended (its answer is
  * then thrown away), so the memory must stay what it is, a block of its class.
@@ -87,7 +87,7 @@ static inline void gomp_pool_free (int class, void *block)
     pool->list[class].count++;
 }
 
-/* The calling thread ends: others may have what it has. */
+/* The calling thread ends: other threads may have its free blocks. */
 extern void gomp_pool_donate (void);
 /* For the child of a fork. */
 extern void gomp_pools_forget (void);

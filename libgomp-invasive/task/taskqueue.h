@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * taskqueue.h - the deque of tasks that a thread number has created and nobody has started.
+ * taskqueue.h - the deque of tasks that a thread number has created and no thread has started.
  *
  * The idea is Chase and Lev's (SPAA 2005), the memory orders are those that Le, Pop, Cohen and
  * Zappa Nardelli have proved for C11 (PPoPP 2013).  The owner pushes and pops at the bottom without
@@ -12,8 +12,8 @@
  * out before its store is visible, on ARM for instance.)  And a thief may look at an entry before it
  * takes it (`allowed`), so that a task that it must not run stays where it is.
  *
- * Owner: whoever has the thread number now.  The number's hand-over from one kernel thread to the
- * next is ordered by whoever hands it over.  Entries are pointers to memory that is never unmapped.
+ * Owner: the kernel thread that has the thread number now.  The code that hands the number over to
+ * another kernel thread orders the two.  Entries are pointers to memory that is never unmapped.
  */
 #ifndef GOMP_TASKQUEUE_H
 #define GOMP_TASKQUEUE_H 1
@@ -27,8 +27,8 @@
 #pragma GCC visibility push(hidden)
 #endif
 
-/* Entries; powers of two.  What finds no room is run at once, on the stack of who would queue it,
- * so there is room for more than the cut-off ever queues: for the chains of task.c, nests_deep. */
+/* Entries; powers of two.  A task that finds no room is run at once, on its creator's stack, so
+ * there is room for more than the cut-off ever queues: for the chains of task.c, nests_deep. */
 enum { GOMP_QUEUE_FIRST = 32, GOMP_QUEUE_MAX = 1 << 20 };
 
 struct gomp_queue_ring {
@@ -50,7 +50,7 @@ extern void gomp_queue_free (struct gomp_queue *);
 /* Make room for another entry: false when the queue is as large as it may be. */
 extern bool gomp_queue_grow (struct gomp_queue *);
 
-/* How many entries; exact for the owner as long as nobody steals. */
+/* How many entries; exact for the owner as long as no thread steals. */
 static inline int64_t gomp_queue_size (struct gomp_queue *q)
 {
     return atomic_load_explicit(&q->bottom, memory_order_relaxed) -
@@ -70,8 +70,8 @@ static inline bool gomp_queue_visible (struct gomp_queue *q)
     return atomic_load(&q->bottom) > atomic_load_explicit(&q->top, memory_order_relaxed);
 }
 
-/* The owner: add an entry; false when there is no room.  The owner's seq_cst loads after it see who
- * sleeps, or the sleeper sees the entry. */
+/* The owner: add an entry; false when there is no room.  The owner's seq_cst loads after it see a
+ * thread that sleeps, or the sleeper sees the entry. */
 static inline bool gomp_queue_push (struct gomp_queue *q, void *task)
 {
     int64_t b = atomic_load_explicit(&q->bottom, memory_order_relaxed);
@@ -105,7 +105,7 @@ static inline void *gomp_queue_pop (struct gomp_queue *q, int64_t mark)
         task = atomic_load_explicit(&ring->entry[b & ring->mask], memory_order_relaxed);
         if (t < b)
             return task;
-        /* The last one: whoever raises top has it. */
+        /* The last entry: the thread that raises top has it. */
         if (!atomic_compare_exchange_strong_explicit(&q->top, &t, t + 1, memory_order_seq_cst,
                                                      memory_order_relaxed))
             task = NULL;
@@ -116,8 +116,8 @@ static inline void *gomp_queue_pop (struct gomp_queue *q, int64_t mark)
     return task;
 }
 
-/* Anybody: take the oldest entry if allowed(entry, arg) (NULL: any), or NULL.  `allowed` is called
- * with an entry that somebody else may take meanwhile. */
+/* Any thread: take the oldest entry if allowed(entry, arg) (NULL: any), or NULL.  `allowed` is
+ * called with an entry that another thread may take meanwhile. */
 static inline void *gomp_queue_steal (struct gomp_queue *q,
                                       bool (*allowed) (const void *, const void *),
                                       const void *arg)

@@ -18,8 +18,8 @@ enum {
 
 /* --- what a team has */
 
-/* Whoever creates all tasks of a region runs one at once when the queue is full.  Where tasks are
- * long all cores must find one meanwhile, and another one after it: also those that come only
+/* A thread that creates all tasks of a region runs one at once when its queue is full.  Where tasks
+ * are long all cores must find one meanwhile, and another one after it: also cores that come only
  * then. */
 static int64_t first_threshold (unsigned nthreads)
 {
@@ -44,7 +44,7 @@ struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
     tasks->threshold = first_threshold(team->nthreads);
     tasks->used_slot = (struct gomp_task_slot **)&tasks->slot[n];
     /* Several members may come here at once. */
-    /* seq_cst: partner is gomp_tasks_visible, called by who is about to sleep */
+    /* seq_cst: partner is gomp_tasks_visible, called by a thread that is about to sleep */
     if (__atomic_compare_exchange_n(&team->own.tasks, &before, tasks, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_ACQUIRE))
         return tasks;
@@ -282,14 +282,14 @@ static inline bool any_asleep (struct gomp_team *team)
                        atomic_load(&region->sleeping_helpers) > 0));
 }
 
-/* Somebody sleeps and a task has been queued, whose parent this is. */
+/* A thread sleeps and a child of `parent` has been queued. */
 static void __attribute__((noinline)) wake_for (struct gomp_team *team, struct gomp_task *parent)
 {
     struct gomp_team_tasks *tasks = gomp_team_tasks(team);
     /* seq_cst: partner is spin_for_task, which says that it looks no more, and looks once more */
     uint64_t hungry = atomic_load(&tasks->hungry);
     if (any_asleep(team)) {
-        /* Who looks for tasks will find this one, and wakes the next if there are more. */
+        /* A thread that looks for tasks finds this one, and wakes the next thread if there are more. */
         if ((uint32_t)hungry == 0)
             wake_any(team);
         return;
@@ -343,8 +343,8 @@ static void shared_insert (struct gomp_team_tasks *tasks, struct gomp_task *task
     gomp_spinlock_unlock(&q->lock);
 }
 
-/* Is the task a descendant of root?  The task may be gone meanwhile, if it is somebody else's to
- * run by now; then the answer does not matter, but we must not follow a pointer out of the pool.
+/* Is the task a descendant of root?  The task may be gone meanwhile, if another thread has taken it;
+ * then the answer does not matter, but we must not follow a pointer out of the pool.
  * Parents at depth 1 and above are in the pool; at depth 0, implicit tasks, we do not look. */
 static bool is_descendant (const void *entry, const void *root_task)
 {
@@ -507,11 +507,11 @@ static bool no_child_left (struct gomp_task *task)
     return gomp_done_released(now) == GOMP_DONE_ENDED;
 }
 
-/* A task that has ended is kept for its children, of whom it may be the last, and so on: of a
- * chain, each task of which creates the next, every task would be.  So one that starts replaces a
- * parent that has ended and has no other child, and counts as the child of whose child that was.
- * Nobody else looks at such a parent: its own thread has left it, and who walks from a descendant
- * up to its ancestors cannot come by, since the task that starts has no children yet. */
+/* A task that has ended is kept for its children, and so are its ancestors: in a chain, where each
+ * task creates the next, every task would be kept.  So a task that starts replaces a parent that
+ * has ended and has no other child, and becomes the child of that parent's parent.  No other thread
+ * looks at such a parent: its own thread has left it, and no walk from a descendant up to its
+ * ancestors comes by, since the task that starts has no children yet. */
 static void __attribute__((noinline)) replace_ended_parents (struct gomp_task *task)
 {
     struct gomp_task *parent = task->parent;
@@ -579,7 +579,7 @@ static bool body_ended (struct gomp_task *task)
     if (__builtin_expect(
             atomic_load_explicit(&task->own.detach, memory_order_relaxed) == GOMP_DETACH_NONE, 1))
         return true;
-    /* acq_rel: partner is omp_fulfill_event; whoever comes second completes the task */
+    /* acq_rel: partner is omp_fulfill_event; the thread that comes second completes the task */
     return !atomic_compare_exchange_strong(&task->own.detach, &running, GOMP_DETACH_ENDED);
 }
 
@@ -637,9 +637,9 @@ static uint64_t hunger_of (const struct wait *w)
     return w->root ? GOMP_DESCENDANTS : GOMP_ANY;
 }
 
-/* Does somebody need our core more than we who wait?  For threads and implicit tasks
- * gomp_spin_until looks itself; one who may only execute descendants leaves the other explicit
- * tasks to others. */
+/* Does other work need our core more than this wait does?  For threads and implicit tasks
+ * gomp_spin_until looks itself; a thread that may only execute descendants leaves the other
+ * explicit tasks to other threads. */
 static bool core_needed (const struct wait *w)
 {
     return w->root && gomp_work_waiting();
@@ -676,7 +676,7 @@ static bool spin_for_task (struct wait *w)
     atomic_fetch_sub(&w->tasks->hungry, hunger_of(w));
     if (!w->found)
         return ready && !w->give_up;
-    /* Whoever queued while we were looking has woken nobody. */
+    /* A thread that queued a task while we were looking has woken no other thread. */
     if (__builtin_expect(any_asleep(w->team), 0) && gomp_tasks_visible(w->team))
         wake_any(w->team);
     return true;

@@ -2,8 +2,8 @@
 /*
  * tasks.h - our task scheduler, in place of upstream's one lock and three queues for a team.
  *
- * The idea: a task that nobody would steal is run at once, in a struct on its creator's stack,
- * without any atomic operation (task.c).  Only when somebody idles or may soon, a task is queued:
+ * The idea: a task that no thread would steal is run at once, in a struct on its creator's stack,
+ * without any atomic operation (task.c).  Only when a thread idles or may soon, a task is queued:
  * in a deque of its creator's thread number (taskqueue.h), from where idle members steal
  * (taskrun.c).  That is the cut-off of papers/transient-and-persistent-imbalance.txt VI-VII.
  *
@@ -12,11 +12,11 @@
  * gomp_tasks_outstanding).  A task counts its queued children itself (created, own_done); other
  * threads that complete or release a child add to its `done`.  A task's memory is released when it
  * is complete and all of its children are released: so the chain of parents of any task is there,
- * which is what tells descendants from others.  (In long chains a task may take the place of
+ * which tells whether a task is a descendant.  (In long chains a task may take the place of
  * parents that have ended: replace_ended_parents.)
  *
  * A task on the stack that queues a child moves to the heap first, with all of its ancestors that
- * are on the stack: whoever is queued has no parent on a stack.
+ * are on the stack: a queued task has no parent on a stack.
  */
 #ifndef GOMP_TASKS_H
 #define GOMP_TASKS_H 1
@@ -37,7 +37,7 @@ enum gomp_task_memory { GOMP_MEMORY_IMPLICIT, GOMP_MEMORY_STACK, GOMP_MEMORY_POO
 enum gomp_task_detach {
     GOMP_DETACH_NONE,
     GOMP_DETACH_RUNNING,   /* neither has come */
-    GOMP_DETACH_ENDED,     /* the body has ended: whoever fulfils the event completes the task */
+    GOMP_DETACH_ENDED,     /* the body has ended: the thread that fulfils the event completes the task */
     GOMP_DETACH_FULFILLED, /* the event is fulfilled: the end of the body completes it */
 };
 
@@ -70,7 +70,7 @@ static inline uint32_t gomp_done_released (uint64_t done)
 enum { GOMP_THRESHOLD_LEAST = 4, GOMP_THRESHOLD_MOST = 256 };
 
 /* What belongs to a thread number of a team.  Made when it first queues or completes a task; only
- * whoever has the number writes here, but for the queue's top. */
+ * the thread that has the number writes here, but for the queue's top. */
 struct gomp_task_slot {
     struct gomp_queue queue;
     /* release; partner: the acquire loads of gomp_tasks_outstanding */
@@ -93,7 +93,7 @@ struct gomp_shared_queue {
 
 struct gomp_team_tasks {
     /* Low half: members that look for any task and find none; high half: those that look for
-     * descendants of the task that they wait in.  Counts; hints for who creates tasks. */
+     * descendants of the task that they wait in.  Counts; hints for threads that create tasks. */
     _Atomic uint64_t hungry;
     /* The same for those that sleep.  seq_cst: partners are gomp_queue_push and after_queueing. */
     _Atomic uint64_t asleep;
@@ -174,9 +174,9 @@ static inline bool gomp_task_discarded (struct gomp_team *team, struct gomp_task
 
 /* Wake a task that sleeps for something that is true now, or might be. */
 extern void gomp_task_poke (struct gomp_task *);
-/* Wake everybody who waits in the team's barrier. */
+/* Wake up to `count` threads that wait in the team's barrier. */
 extern void gomp_tasks_signal (struct gomp_team_tasks *, int count);
-/* The last task of the team may be complete: wake whoever waits for that. */
+/* The last task of the team may be complete: wake all threads that wait for that. */
 extern void gomp_tasks_wake_all (struct gomp_team *);
 
 /* Is there a task of this team that is not complete?  All of its implicit tasks have ended or

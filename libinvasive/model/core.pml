@@ -6,14 +6,14 @@
  * Processes 0 and 1 own and hold a core each; process 2 owns none and wants one.  One
  * thread each: it computes, hands a core over, waits in MPI, or parks.  One
  * d_step is one atomic operation on shared memory, or several of which only one matters to
- * the others.  Compare-and-swap loops that decide by the word alone are one step; where
+ * other processes.  Compare-and-swap loops that decide by the word alone are one step; where
  * other memory is read between load and swap, the swap fails when the word has moved
  * since (watching[]), which is what the epoch in the word is for.
  *
  * What is checked:
- *  - who computes on a core holds it, or has been evicted         (assertions in compute)
- *  - nobody's wake-up is lost: when nothing moves any more, no core is free while a live
- *    process is parked and wants one, and nobody sleeps whose message has come
+ *  - a process that computes on a core holds it, or was evicted   (assertions in compute)
+ *  - no wake-up is lost: when nothing moves any more, no core is free while a live
+ *    process is parked and wants one, and no process sleeps whose message has come
  *  - when nothing moves any more, no owner waits for a core of its own
  *  - a dead process holds, owns and reserves nothing              (all in quiescent())
  * "Nothing moves any more" is reached in every execution: the number of steps is bounded by
@@ -22,7 +22,7 @@
  * for: against a stubborn holder.
  *
  * WITH_ELSEWHERE: rmd moves a core to another domain and back, as rmd/users/users.c does.  Besides:
- *  - while the other domain computes on it, nobody of this one has it or takes it
+ *  - while the other domain computes on it, no process of this one has it or takes it
  *  - when nothing moves any more, rmd does not wait for a core that has been left, or whose
  *    holder does not poll
  *
@@ -57,7 +57,7 @@
 #define NAME(p) ((p) + 1)
 
 /* --- the table */
-byte holder[NC], owner[NC];      /* names: process + 1, 0 nobody */
+byte holder[NC], owner[NC];      /* names: process + 1, 0 none */
 bool reclaim[NC], handed[NC];
 bool want[NP], parked[NP];
 bool worker_bell[NP];             /* bumped since its worker read it */
@@ -602,7 +602,7 @@ end: true
 
 /* --- the manager: reaping, and ownership moving */
 
-/* x: the name of who is to be told */
+/* x: the name of the process to be told */
 #ifdef BUG_ONLY_WHO_ASKED_IS_TOLD
 #define DISOWNED(c) x = (reclaim[c] -> owner[c] : 0)
 #else
@@ -614,7 +614,7 @@ end: true
 #else
 #define SOMEBODY_SLEEPS false
 #endif
-/* A wake-up of those of the name x who sleep. */
+/* Wakes sleeping threads of the process named x. */
 inline tell()
 {
     if
@@ -624,8 +624,8 @@ inline tell()
     x = NONE
 }
 
-/* q, if it is the owner, wants a core and has not asked for this one.  Reserved, where nobody holds
- * it, only while the worker sleeps */
+/* q, if it is the owner, wants a core and has not asked for this one.  A core without a holder is
+ * reserved only while the worker sleeps */
 #ifdef BUG_ASKS_HOLDERS_ONLY
 #define UNASKED(c, q) (holder[c] != 0 && holder[c] != NAME(q) && !reclaim[c])
 #else
@@ -653,7 +653,7 @@ inline own(c, new)
 }
 
 #ifdef WITH_ELSEWHERE
-/* inv_core_withdraw; left: nobody held it */
+/* inv_core_withdraw; left: it had no holder */
 inline withdraw(c)
 {
     d_step {
@@ -1014,9 +1014,9 @@ inline quiescent(c)
     /* rmd waits for a core only while it is held, and polled for */
     assert(!asked[c] || (holder[c] != 0 && !stubborn[holder[c] - 1]));
 #endif
-    /* no free core beside one who wants it, and none kept for somebody who does not come */
+    /* no free core beside a process that wants it, and none kept for one that does not come */
     assert(!(holder[c] == 0 && ANY_WAITS));
-    /* a core that nobody computes on is free */
+    /* a core on which no process computes is free */
     assert(holder[c] == 0 || computes_on[holder[c] - 1] == c);
     assert(holder[c] == 0 || (!dead[holder[c] - 1] && RUNS(holder[c] - 1)));
     assert(!OWNED(c) || !dead[owner[c] - 1]);

@@ -6,20 +6,21 @@
  * NP processes share TOKENS of them.  Each has a main thread, which computes, makes work for a
  * worker, does that itself or waits in MPI, and a worker, which parks until there is
  * work and a token for it.  One d_step is one atomic operation on shared memory, or several of which
- * only one matters to the others.
+ * only one matters to other threads.
  *
  * What is checked:
  *  - a process that takes or returns a token and dies between the two numbers that it changes leaves
  *    one too many, never one too few; otherwise none is lost or made        (tokens_add_up)
- *  - nobody's wake-up is lost: when nothing moves any more, no token is free while a live process is
- *    parked and has work, and each that has some has a token, or more than there are would be taken
+ *  - no wake-up is lost: when nothing moves any more, no token is free while a live process is
+ *    parked and has work, and each process with work has a token, or more than there are would be
+ *    taken
  *  - a waker that has taken a worker's bit wakes it, or rmd does                    (quiescent)
  * "Nothing moves any more" is reached in every execution, as in core.pml: a thread may compute or
  * wait for ever, and while it computes gives up a token of which there are too few, or does not.
  *
  * VICTIM: this process dies between any two steps.  STOPS: this one is stopped there (SIGSTOP), and
  * goes on later or never; what it has taken is lent meanwhile (rmd/domain/check.c).  Besides:
- *  - when nothing moves any more, others have as many tokens as it has taken
+ *  - when nothing moves any more, other processes have as many tokens as it has taken
  * WITH_SHARE: the domain gets a core more, or one less (rmd/domain/domain.c).
  * WITH_REPAIR: rmd counts now and then what should be free.  It may find a process between the two
  * numbers once, and take that for good.  Besides:
@@ -47,7 +48,7 @@
 #endif
 
 /* --- the table */
-#define RMD NP                      /* the manager as one who wakes */
+#define RMD NP                      /* the manager as a waker */
 short free_tokens = TOKENS - NP;    /* each main thread has one, whether there are as many or not */
 short tokens[NP];
 bool want[NP], parked[NP];
@@ -88,7 +89,7 @@ bool restarted;                     /* rmd has been killed */
 #define NOTE(...) skip
 #endif
 
-/* What rmd finds too many, were nobody between the two numbers (rmd_domain_surplus). */
+/* What rmd finds too many, were no process between the two numbers (rmd_domain_surplus). */
 #if NP == 2
 #define SUM(of) (of[0] + of[1])
 #else
@@ -255,7 +256,7 @@ inline park()
         STEP(ok = parked[me]; parked[me] = false);
         if
         :: ok
-        :: else ->                /* somebody is waking us for another one */
+        :: else ->                /* a waker is waking us for another one */
             WAIT(bell[me]);
             woken();
             if
@@ -379,7 +380,7 @@ dies:
 
 /* --- the manager */
 
-/* Who wants a token and has none takes one although none is free. */
+/* A process that wants a token and has none takes one although none is free. */
 inline wake_who_has_none(whom)
 {
     STEP(ok = tokens[whom] == 0);
@@ -389,7 +390,7 @@ inline wake_who_has_none(whom)
     fi
 }
 
-/* Woken besides whoever is offered a token: a waker may not have come to that. */
+/* Woken besides the worker that is offered a token: the waker that took its bit may not have rung. */
 inline wake_stranded(whom)
 {
     STEP(if :: !reaped[whom] && !parked[whom] -> bell[whom] = true :: else fi)
@@ -520,7 +521,7 @@ inline repair()
     offer()
 }
 
-/* Nobody that runs is between the two numbers. */
+/* No process that runs is between the two numbers. */
 #ifdef VICTIM
 #define NOBODY_BETWEEN (SUM(between) == (dead[VICTIM] -> between[VICTIM] : 0))
 #else
