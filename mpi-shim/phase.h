@@ -3,7 +3,7 @@
  * phase.h - finds a program's iterations in the sequence of its synchronising calls.
  *
  * Pure: a sequence of call sites goes in, the ends of iterations come out; no clock, no MPI,
- * no memory of its own.  How it works is said in phase.c.
+ * no memory of its own.  phase.c describes the method.
  */
 #ifndef SHIM_PHASE_H
 #define SHIM_PHASE_H

@@ -267,7 +267,7 @@ static void apply_settings(void)
 
 /* --- reload */
 
-/* What cannot change while rmd runs stays as it is, and that is said. */
+/* Settings that cannot change while rmd runs stay as they are; logs those that differ. */
 static void keep_unreloadable(struct rmd_settings *fresh)
 {
     for (int k = 0; k < RMD_KEYS; k++) {

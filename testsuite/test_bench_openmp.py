@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The OpenMP benchmarks: their programs check their own results, with each runtime and in tiny
-sizes here, and what is said of the measured numbers is right.  No time is looked at.
+sizes here, and the verdicts on the measured numbers are right.  No time is looked at.
 """
 
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ulimit -f` smaller than a core table, which is a file to the kernel, or than what is written:
-nothing ends by SIGXFSZ, what is wrong is said, and programs run."""
+no process ends by SIGXFSZ, messages name the cause, and programs run."""
 
 from __future__ import annotations
 

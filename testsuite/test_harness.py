@@ -141,7 +141,7 @@ def test_in_ci_a_tool_is_never_missing_and_the_machine_is_what_it_is(top, tmp_pa
 
 @pytest.fixture
 def two_pytests(top, tmp_path, run_program):
-    """two_pytests() - what is said of FIRST in a pytest and SECOND in another one beside it"""
+    """two_pytests() - the output on FIRST in a pytest and SECOND in another one beside it"""
     (tmp_path / "test_first.py").write_text(FIRST)
     (tmp_path / "test_swe_units.py").write_text(SECOND)
 

@@ -235,7 +235,7 @@ def test_a_signal_that_is_ignored_does_not(run_program, invade):
     assert rows(done.stderr).keys() == {"stock", "managed"}
 
 
-# --- what is said
+# --- the messages
 
 def test_the_ratio_is_that_of_the_medians(compare):
     script = f"sleep 0.1; \"$0\" -c pass; if {MANAGED}; then sleep 0.3; fi"

@@ -45,7 +45,7 @@ int main(void)
 
 
 # Says of each region how many of its implicit tasks have run at the same time.  They take processor
-# time: how long they take by the clock is said by whatever else the machine does.
+# time: their time by the clock depends on the other load of the machine.
 BESIDE = CLOCK + """
 static double spent(void)
 {

@@ -132,7 +132,7 @@ bool invade_report_fetch(const struct invade_report *report, const struct invade
                          struct launch *launch, int *error);
 
 /* invade_learn.c: choose options->threads (0: the default team) for this run on so many cores by what earlier runs of
- * the command have shown; and remember how long it took, by its wait status.  What does not work is said. */
+ * the command have shown; and remember how long it took, by its wait status.  Prints what fails. */
 void invade_learn_begin(struct invade_options *options, unsigned cores);
 void invade_learn_end(const struct invade_options *options, const struct invade_report *report,
                       const struct invade_manager *manager, int status, double seconds);

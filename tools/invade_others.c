@@ -4,11 +4,11 @@
  * missing from its parallel efficiency, and is not its own fault.
  *
  * CPU time on our cores, as /proc/stat counts it, less the CPU time of the command and what it has
- * waited for, of rmd, and of ourselves.  Some of theirs may have run on other cores: so this is the
- * least that it can have been.  Where it cannot be known, nothing is said: where cores are another's
- * to give (a service), on several nodes, where /proc/stat does not add up to the time that has
- * passed, where CPU time of our processes is missing from that of the command, and where one of
- * them goes on.
+ * waited for, of rmd, and of ourselves.  Some of the time of these processes may be from other
+ * cores: so the result is the least time.  The report has no number where it is not known: where a
+ * service gives out the cores, on several nodes, where /proc/stat does not add up to the time that
+ * has passed, where CPU time of our processes is missing from that of the command, and where one
+ * of them goes on.
  */
 #define _GNU_SOURCE
 #include "invade.h"

@@ -84,7 +84,7 @@ enum inv_event_kind {
     INV_EVENT_OWNER = 5,  /* it owns `after` cores and not `before` any more; text: which */
     INV_EVENT_POLICY = 6, /* text: by which policy the user's cores are divided from now on */
     INV_EVENT_SHARE = 7,  /* the user has `after` cores of the machine and not `before` */
-    INV_EVENT_SHRINK = 8, /* commands; text: what was said */
+    INV_EVENT_SHRINK = 8, /* commands; text: the order */
     INV_EVENT_EXPAND = 9,
     INV_EVENT_PIN = 10,
     INV_EVENT_LIMIT = 11,

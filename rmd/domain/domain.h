@@ -46,7 +46,7 @@ struct rmd_process {
     uint64_t reported_mark;  /* hash of these cores */
 };
 
-/* What was said of a process that has left: it goes for the same one when it comes back. */
+/* Orders for processes that have left; they hold again when the same process comes back. */
 enum { RMD_LEFT_ORDERS = 64 }; /* the last ones */
 struct rmd_left_order {
     pid_t pid; /* 0: none */

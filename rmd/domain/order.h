@@ -27,10 +27,10 @@ struct rmd_order {
     uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are granted */
 };
 
-/* What the process asks for, and what was said of it: need->min_cores and max_cores, in cores. */
+/* Applies the order to what the process asks for: need->min_cores and max_cores, in cores. */
 void rmd_order_apply(const struct rmd_order *order, struct rmd_need *need);
 
-/* Is anything said of a process of the domain? */
+/* Is there an order for a process of the domain? */
 bool rmd_orders_any(const struct rmd_domain *domain);
 
 /* The slot of the process that is pinned to this granted core; -1: none. */

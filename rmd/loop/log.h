@@ -4,7 +4,7 @@
  * is the journal's a line begins with its priority (sd-daemon(3)), which has the time itself.
  * Elsewhere a service's line begins with time and level, "2026-11-25T07:01:02.345Z rmd: notice: ",
  * and any other one's, which goes to the terminal of its user, with "rmd: ".  A line that
- * there is no room for is lost while rmd serves, which is said before the next one that there is.
+ * does not fit is lost while rmd serves; before the next line that fits the log says how many.
  */
 #ifndef RMD_LOG_H
 #define RMD_LOG_H

@@ -89,8 +89,8 @@ static bool is_active(const struct user *u)
     return u->domain.live > u->domain.stopped || u->joining || !options.several;
 }
 
-/* What was said last over what was said first, and of that and the user's own word the less.
- * Numbers that mean all are 0, or all that there can be. */
+/* The order of an operator replaces the configured limit; of that and the user's own limit the
+ * smaller one holds.  0, or the greatest number of cores, means all. */
 static unsigned effective_limit(unsigned configured_cores, unsigned ordered, unsigned own)
 {
     unsigned most = ordered ? ordered : configured_cores;

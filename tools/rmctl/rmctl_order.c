@@ -36,11 +36,11 @@ const struct argp_option rmctl_limit_options[] = {
 const struct argp_option rmctl_drain_options[] = {
     {"undo", OPT_UNDO, NULL, 0, "these cores may be used again", 0}, WAIT_OPTION, {0}};
 
-/* What is said on the command line. */
+/* The arguments of the command line. */
 struct order {
     struct inv_control control;
     const char *name; /* of the command */
-    int rank;         /* instead of the pid; ANY_RANK: none is said */
+    int rank;         /* instead of the pid; ANY_RANK: not given */
     bool has_process, has_value;
 };
 

@@ -11,7 +11,7 @@
 const struct argp_option rmctl_policy_options[] = {
     RMCTL_USER_OPTION("of this user, for an operator; default: your own"), {0}};
 
-/* What is said on the command line. */
+/* The arguments of the command line. */
 struct words {
     const char *chosen; /* NULL: look only */
     struct rmd_client_user of;

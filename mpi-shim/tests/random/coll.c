@@ -302,7 +302,7 @@ static void note_result(struct world *w, const struct coll_call *k)
     if (!reduces(k))
         clean_gaps(k->type_kind, k->recv_buffer, k->recv_elements);
     bool has = k->recv != MPI_IN_PLACE && !k->idle;
-    if (k->kind == EXSCAN && k->rank == 0) /* nothing is said of the first rank's */
+    if (k->kind == EXSCAN && k->rank == 0) /* the standard leaves the first rank's undefined */
         has = false;
     if ((k->kind == GATHER || k->kind == GATHERV || k->kind == REDUCE) && !k->am_root)
         has = false;

@@ -35,7 +35,7 @@ static double random_unit(struct recipe *r)
     return (double)((x ^ x >> 31) >> 11) / 9007199254740992.0;
 }
 
-/* Amdahl's law at powers of the number of cores; of a perfect program nothing is said. */
+/* Amdahl's law at powers of the number of cores; a program without a serial part has no graph. */
 static unsigned graph_of(struct sim_workload *w, const struct recipe *r, double serial)
 {
     struct inv_scalability s = {0};
