@@ -5,7 +5,7 @@
  *
  * Joining is one request and one answer on rmd's socket (protocol.h); the answer
  * carries the core table as a descriptor, which is mapped and closed.  From then on
- * the process talks to others through the table alone and keeps no descriptor of ours.
+ * the process talks to other processes through the table alone and keeps no descriptor of ours.
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -87,7 +87,7 @@ static int connect_to(const char *name)
     return name && *name ? inv_socket_connect(name, JOIN_TIMEOUT_S) : -1;
 }
 
-/* The same; one that is being started again is waited for. */
+/* The same; an rmd that is being started again is waited for. */
 static int connect_to_service(const char *name)
 {
     return name && *name ? inv_socket_connect_service(name, JOIN_TIMEOUT_S) : -1;

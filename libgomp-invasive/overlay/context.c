@@ -241,7 +241,7 @@ void gomp_context_keep (struct gomp_context *context)
     gomp_spinlock_unlock(&free_lock);
 }
 
-/* The child of a fork has the memory of the others' stacks, and no use for it. */
+/* The child of a fork has the memory of other threads' stacks, and no use for it. */
 void gomp_contexts_forget (void)
 {
     atomic_store(&free_lock.held, 0);

@@ -3,7 +3,7 @@
  * costs.c - what teams cost, by outlined function (costs.h).
  *
  * Functions have numbers in the record, which a bounded table of this process knows by address.  What
- * finds no room is function 0 of the record, with the regions of all others that found none.
+ * finds no room is function 0 of the record, with the regions of all functions that found none.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* for dl_iterate_phdr */

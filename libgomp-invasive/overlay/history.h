@@ -82,8 +82,8 @@ static inline bool gomp_history_samples (uint32_t epoch)
 }
 
 /* Are the implicit tasks of a region of this function to be left to the master's core?  For regions so short
- * that to have others help takes longer than what they do; tried now and then, and measured.  Not if in code
- * near the function threads wait in loops.  One that lasts is given to all cores by the watchdog. */
+ * that other threads' help takes longer than the work; tried now and then, and measured.  Not if in code
+ * near the function threads wait in loops.  The watchdog gives a region that lasts to all cores. */
 extern bool gomp_history_prefers_alone (struct gomp_history *, const struct gomp_region *);
 /* A region of this function that was left to the master's core has computed there until the watchdog came: no
  * other one is.  Its implicit tasks may wait for each other in loops of their own. */
@@ -93,7 +93,8 @@ extern void gomp_history_alone_stalls (void (*fn) (void *));
  * in order?  Their data is in its cache then; but threads of a program may wait for the one before.  Both are tried
  * and measured, if implicit tasks take less than 1 ms: for longer ones caches matter less. */
 extern bool gomp_history_prefers_apart (const struct gomp_history *, const struct gomp_region *);
-/* Threads of this region, whose order has been chosen so, have waited for one that was not started: not again. */
+/* Threads of this region, whose order has been chosen so, have waited for an implicit task that was not started:
+ * not again. */
 extern void gomp_history_apart_stalls (void (*fn) (void *));
 
 /* The master, managed: a region of more than one implicit task opens, is over.  A nested region is not timed: other

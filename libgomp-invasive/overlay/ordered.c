@@ -172,7 +172,7 @@ enum {
     LOOKS_MOST = 128, /* some 3 us: what it costs to give the core up and get it back */
     LOOKS_LEAST = 8,
     SHORT_NS = 5000,  /* a chunk in which handing cores over takes longer than computing */
-    PASS_MOST = 32,   /* how often others are let pass between two chunks */
+    PASS_MOST = 32,   /* how often other threads are let pass between two chunks */
     PASS_LOOKS = 16,
     SAMPLE_EVERY = 8,
     SAMPLE_AGAIN = 4, /* after a rest */
@@ -304,8 +304,8 @@ void GOMP_ordered_end (void)
 
 /* --- between two chunks */
 
-/* Let those run that have left their cores with a chunk.  They may compute for long, or others
- * may: so not for ever. */
+/* Let threads run that have left their cores with a chunk.  They may compute for long, or other
+ * threads may: so not for ever. */
 static void let_sleepers_pass (struct gomp_work_share *ws)
 {
     for (unsigned i = 0; i < PASS_MOST && count_sleepers(ws) > 0; i++) {

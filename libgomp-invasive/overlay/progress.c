@@ -197,8 +197,8 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
     w->starved = 0;
 }
 
-/* Work waits: use our own cores that others are late to give back, those that a thread of ours
- * holds asleep, and those that are free although we have said that we want them.  Of hundreds of
+/* Work waits: use our own cores that borrowers are late to give back, cores that a thread of ours
+ * holds asleep, and cores that are free although we have said that we want them.  Of hundreds of
  * workers lenders find only INV_PARKED_MAX, and a core that is given up while none of these is
  * parked wakes no thread. */
 static void serve_cores (bool call)

@@ -7,7 +7,7 @@
  * of neighbouring thread numbers, the same ones in every region as long as the cores, that of the master among
  * them, and the number of threads are the same.  What an implicit task has left in a core's caches, or
  * has been given memory for near a core, is there for the next region's.  The thread on a core takes from the front
- * of the core's share; threads that have nothing left to do take from the other end of others' shares.
+ * of the core's share; threads that have nothing left to do take from the other end of other shares.
  * While the cores stay the same no share is written when a region opens: a share that no thread has taken
  * from in this region is whole.  So what a core writes to take its own is in its cache already, and the master
  * and the threads write one line that all look at: the word with the epoch, by the master.
@@ -89,7 +89,7 @@ struct gomp_tickets {
     struct gomp_deal deals[GOMP_DEALS];
     /* Like `left`, if the epoch is that of `left`.  Else no thread has taken from or put into this share in this
      * region: it is empty, or whole if they are dealt.  Put by the thread on the share's core, when it is empty
-     * (release); taken by CAS (acquire): by that thread from the front, by others from the back.  The
+     * (release); taken by CAS (acquire): by that thread from the front, by other threads from the back.  The
      * epoch keeps a thread that has slept from taking a ticket of another region: to end, that one has taken all
      * that was dealt, and so has changed each share's word. */
     struct gomp_ticket_share {
@@ -126,10 +126,10 @@ struct gomp_ticket_ways {
  * NULL, from the shares of these cores; there is one at least. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
                                struct gomp_ticket_ways, const struct gomp_homes *);
-/* Takes one, for the thread that has the hold.  With it the region cannot end before the taker has
+/* Takes a ticket, for the thread that has the hold.  With it the region cannot end before the taker has
  * counted it done.  more: the taker has taken of this region before, and not counted it done yet.
- * Where they are dealt, to its core among others, it gets one of its own share only then: the
- * region may be able to end before it has looked at the other shares. */
+ * Where tickets are dealt, also to its core, the taker gets one of its own share only then: the
+ * region may be able to end before the taker has looked at the other shares. */
 extern bool gomp_ticket_take (struct gomp_tickets *, int hold, bool more, unsigned *id);
 /* Are there any, those in shares included?  A hint: there may be some on their way into a share.
  * The thread that has put them there then calls gomp_want_cores, for threads that looked before. */
@@ -147,7 +147,7 @@ static inline uint32_t gomp_tickets_in (uint64_t left)
 extern bool gomp_tickets_dealt_in_view (struct gomp_tickets *, uint64_t left, int hold);
 
 /* Are there any, but for those that threads have put into shares?  A thread that spins may look at that all
- * the time: while there are none it reads one line that others write. */
+ * the time: while there are none it reads one line that other threads write. */
 static inline bool gomp_tickets_in_view (struct gomp_tickets *t, int hold)
 {
     uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);

@@ -67,7 +67,7 @@ extern void gomp_hold_acquire (void);
 /* A scheduling point of a thread that goes on: gives a core back that its owner asks for
  * and queues for another one. */
 extern void gomp_hold_checkpoint (void);
-/* A scheduling point of a thread that waits without sleeping: lets others compute. */
+/* A scheduling point of a thread that waits without sleeping: lets other threads compute. */
 extern void gomp_yield_point (void);
 /* gomp_unpark of a thread that waits for a lock, which the caller has released.  A caller that
  * waits in a loop of tests of MPI lets that thread go first, if it needs a core.  Otherwise the
