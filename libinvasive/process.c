@@ -216,8 +216,8 @@ static bool is_confined(void)
            !(inv_job_name(job, sizeof job) && strstr(text, job) != NULL);
 }
 
-/* A private rmd has all cores of invade, and learns those of the step as its tasks join: so the size
- * of teams follows from the tasks.  Those that have joined may be bound to fewer cores by now. */
+/* A private rmd has all cores of invade, and learns the step's cores as its tasks join: so the size
+ * of teams follows from the tasks.  Joined tasks may be bound to fewer cores by now. */
 static void count_step_cores(const char *where)
 {
     struct inv_cpus cpus;

@@ -69,7 +69,7 @@ extern bool gomp_context_could_switch (void);
 /* The same, or contexts of this carrier that wait: the loop looks at all of them.  Cheap. */
 extern bool gomp_context_has_others (void);
 
-/* Those of the calling carrier. */
+/* The ended implicit tasks of the calling carrier. */
 extern struct gomp_ended *gomp_carrier_tasks (void);
 
 /* --- in a loop */

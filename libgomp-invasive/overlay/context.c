@@ -120,7 +120,7 @@ void gomp_context_switch (struct gomp_context *from, struct gomp_context *to)
 
 /* --- stacks */
 
-/* Those that have ended their implicit tasks. */
+/* Contexts that have ended their implicit tasks. */
 static struct gomp_spinlock free_lock;
 static struct gomp_context *free_contexts;
 static _Atomic unsigned made;

@@ -195,7 +195,7 @@ static __thread struct {
     uint64_t claimed_ns;  /* when it got the chunk; 0: not known */
     uint64_t computed_ns; /* how long it computed before it slept */
     uint64_t turn_ns;     /* when its turn came; 0: it did not sleep */
-    /* those that it had to wait for otherwise: every so many of them one is timed */
+    /* the chunks for which it had to wait awake: every so many of them one is timed */
     uint64_t sampled_ns; /* when; 0: none yet */
     uint64_t rest_ns;    /* how long to rest next */
     unsigned char sample_in, sample_every, idle_votes;

@@ -30,7 +30,7 @@ enum {
 static _Atomic (struct gomp_region *) registered[GOMP_REGIONS_REGISTERED];
 static _Atomic unsigned registered_high;
 static struct gomp_spinlock registry_lock;
-/* Structs that no region uses: those that are registered, which are used first, and others. */
+/* Structs that no region uses: registered ones, which are used first, and others. */
 static struct gomp_region *free_registered, *free_others;
 
 /* --- allocation and registry */

@@ -301,7 +301,7 @@ static void __attribute__((noinline)) wake_for (struct gomp_team *team, struct g
         }
 }
 
-/* The first task of a region: from now on its barriers look for tasks.  Those that sleep in one
+/* The first task of a region: from now on its barriers look for tasks.  Threads that sleep in one
  * already are woken, to sleep where we find them. */
 static void __attribute__((noinline)) first_task (gomp_barrier_t *bar)
 {

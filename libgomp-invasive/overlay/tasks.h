@@ -85,7 +85,7 @@ struct gomp_task_slot {
     unsigned inlined;
 };
 
-/* Tasks with a priority, and those that are queued by threads that are not of the team. */
+/* Tasks with a priority, and tasks that threads outside the team have queued. */
 struct gomp_shared_queue {
     struct gomp_spinlock lock;
     struct gomp_task *first; /* by falling priority, then by age */
@@ -95,7 +95,7 @@ struct gomp_team_tasks {
     /* Low half: members that look for any task and find none; high half: those that look for
      * descendants of the task that they wait in.  Counts; hints for threads that create tasks. */
     _Atomic uint64_t hungry;
-    /* The same for those that sleep.  seq_cst: partners are gomp_queue_push and after_queueing. */
+    /* The same for members that sleep.  seq_cst: partners are gomp_queue_push and after_queueing. */
     _Atomic uint64_t asleep;
     _Atomic unsigned shared_count; /* tasks in `shared` */
     _Atomic unsigned used;         /* slots in use; release/acquire, under lock */
@@ -219,7 +219,7 @@ extern bool gomp_target_task_run (struct gomp_team *, struct gomp_task *);
 extern bool gomp_deps_pending (struct gomp_task *parent, void **depend);
 /* Enter a new child.  True when it may run now. */
 extern bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **depend);
-/* A child is complete: schedule those that waited for it last. */
+/* A child is complete: schedule the children that waited for nothing else. */
 extern void gomp_deps_leave (struct gomp_team *, struct gomp_task_slot *, struct gomp_task *child);
 /* The parent has ended. */
 extern void gomp_deps_free (struct gomp_task *parent);
