@@ -130,7 +130,7 @@ void gomp_want_cores (void)
 static void compute_on (int core)
 {
     if (atomic_load(&evicting))
-        return; /* others may believe that they hold it, too, until their next scheduling point */
+        return; /* others may believe that they hold it, until their next scheduling point */
     computed[core]++;
 }
 

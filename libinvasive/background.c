@@ -4,8 +4,8 @@
  *
  * Threads that the program makes itself do not tell us what they do, but their CPU time shows.  It
  * is the CPU time of the process less what threads that hold cores can have used, one core for
- * each.  A thread that waits in MPI looks now and then (wait.c): where others compute, its core is
- * not idle.
+ * each.  A thread that waits in MPI looks now and then (wait.c): where other threads compute, its
+ * core is not idle.
  */
 #define _GNU_SOURCE
 #include "process.h"

@@ -291,7 +291,7 @@ static struct inv_constraint read_announced(struct inv_slot *slot)
     return c;
 }
 
-/* Change one thing and leave the rest; which it is says the one that is not NULL. */
+/* Updates the field whose argument is not NULL, and announces the constraint. */
 static int announce_part(const double *workload, const struct inv_scalability *scalability)
 {
     if (!inv_join(-1, -1, -1))

@@ -506,7 +506,7 @@ static void disown(struct inv_table *t, long old)
         wake_sleepers(inv_slot_at(t, (unsigned)old));
 }
 
-/* A new owner that wanted a core already has asked for those that it owned then, and not for this
+/* A new owner that wanted a core already has asked for cores that it owned then, and not for this
  * one.  If it has no holder now it is reserved, or another process takes it before it is offered;
  * but only for an owner whose workers are parked: a worker that is awake looks at the words before
  * it parks.  Partners of the fence: inv_want_set, and that of a worker that parks. */

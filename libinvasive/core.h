@@ -19,13 +19,13 @@
  * - Parking: set the want bit if there is work, read the worker's bell, set its bit in
  *   `parked`, fence (seq_cst), then once more take or ask for its own cores
  *   (inv_core_reclaim; the core that was free when it asked last may be another's now) and
- *   borrow a free one of the others, then sleep.  The lender's side: free the core, fence,
+ *   borrow a free core of others, then sleep.  The lender's side: free the core, fence,
  *   look at wanting and parked (inv_core_offer).
  * - Awake again for whatever reason, a worker withdraws its bit.  If the bit was still set, no
  *   waker has taken the worker: a timer has woken it, or rmd that reaps a process (inv_slot_reap).
  *   If not, the waker that took it has rung or will.
  * - A worker that was woken with a core borrows it and uses it.  When it has nothing to
- *   do, it lends and offers the core again: it was woken instead of another one.
+ *   do, it lends and offers the core again: it was woken instead of another worker.
  * - Sleeping in MPI: store `home`, then again and again: read the bell, look for what it
  *   waits for, if home has been handed to it (inv_core_claim) lend and offer it, sleepers++,
  *   sleep on the bell, sleepers--.

@@ -37,7 +37,7 @@ static _Atomic bool binding;
 static __thread bool evicted_from;
 /* inv_placing, when the thread was bound last. */
 static __thread uint32_t placing_seen;
-/* Has this thread been asleep where others may have pinned it elsewhere? */
+/* Has this thread been asleep where other threads may have pinned it elsewhere? */
 static __thread bool waker_pins;
 /* Is this the thread that runs on the assigned core?  What the slot has said last, and the core that
  * the thread is bound to for that, INV_NO_CORE: none. */
@@ -312,7 +312,7 @@ static bool is_only_on(int cpu)
 }
 
 /* Put the calling thread, which is not bound, on the core; the kernel may move it at once.  If its
- * CPUs are others than the core's afterwards, another process has changed them meanwhile (taskset, or
+ * CPUs are not the core's afterwards, another process has changed them meanwhile (taskset, or
  * an eviction), and they stay. */
 static void move_to(int hold)
 {
@@ -596,8 +596,8 @@ enum inv_verdict inv_hold_poll(void)
     return verdict;
 }
 
-/* The kernel moves the thread at the first call.  If its CPUs are others than we have set when we look
- * again, the program or an operator has set them meanwhile, and they stay. */
+/* The kernel moves the thread at the first call.  If its CPUs are not `others` when we look again,
+ * the program or an operator has set them meanwhile, and they stay. */
 static void move_off(int tid, const struct inv_cpus *others)
 {
     struct inv_cpus before, now;

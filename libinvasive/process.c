@@ -5,7 +5,7 @@
  *
  * Joining is one request and one answer on rmd's socket (protocol.h); the answer
  * carries the core table as a descriptor, which is mapped and closed.  From then on
- * the process talks to others through the table alone and keeps no descriptor of ours.
+ * the process talks to other processes through the table alone and keeps no descriptor of ours.
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -87,7 +87,7 @@ static int connect_to(const char *name)
     return name && *name ? inv_socket_connect(name, JOIN_TIMEOUT_S) : -1;
 }
 
-/* The same; one that is being started again is waited for. */
+/* The same; an rmd that is being started again is waited for. */
 static int connect_to_service(const char *name)
 {
     return name && *name ? inv_socket_connect_service(name, JOIN_TIMEOUT_S) : -1;
@@ -216,8 +216,8 @@ static bool is_confined(void)
            !(inv_job_name(job, sizeof job) && strstr(text, job) != NULL);
 }
 
-/* A private rmd has all cores of invade, and learns those of the step as its tasks join: so the size
- * of teams follows from the tasks.  Those that have joined may be bound to fewer cores by now. */
+/* A private rmd has all cores of invade, and learns the step's cores as its tasks join: so the size
+ * of teams follows from the tasks.  Joined tasks may be bound to fewer cores by now. */
 static void count_step_cores(const char *where)
 {
     struct inv_cpus cpus;

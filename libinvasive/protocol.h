@@ -43,8 +43,8 @@ struct inv_request {
     uint32_t magic, version, kind;
     /* MPI's; -1 unknown.  The local ones are among the ranks of this node */
     int32_t rank, size, local_size, local_rank;
-    uint32_t confined; /* INV_JOIN: not 0: the process may use its own CPUs and those of others that say
-                          so, but not all that rmd has */
+    uint32_t confined; /* INV_JOIN: not 0: the process may use its own CPUs and those of other confined
+                          processes, but not all that rmd has */
     uint64_t launch;              /* INV_JOIN: what it is of, inv_launch_mark; 0: unknown.  INV_SAY */
     char program[INV_NAME_BYTES]; /* NUL-terminated; untrusted */
 };

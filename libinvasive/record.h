@@ -108,8 +108,8 @@ struct inv_record {
     _Atomic uint64_t moments; /* ever written; release, after the moment */
     struct inv_moment moment[INV_MOMENTS]; /* the last ones, in a circle */
     struct inv_class class[INV_CLASSES];
-    /* The OpenMP runtime's.  The largest team that a region outside of others has asked for; 0: there was
-     * none.  And a sample of switches from context to context, with what they took. */
+    /* The OpenMP runtime's.  The largest team that an outermost region has asked for; 0: there was
+     * none.  And a sample of switches from context to context, with the time that they took. */
     _Atomic uint32_t team_threads;
     _Atomic uint32_t functions; /* how many have been asked for; more than INV_FUNCTIONS: no room */
     _Atomic uint64_t switches_timed, switches_ns;

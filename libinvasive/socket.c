@@ -123,8 +123,8 @@ ssize_t inv_socket_send(int fd, const void *bytes, size_t n, int pass_fd, int fl
     return sent;
 }
 
-/* Of more descriptors than there is room for the kernel closes the others: so the room is exactly
- * that of one.  (CMSG_SPACE's would take two.) */
+/* The kernel closes descriptors for which there is no room: so the room is exactly that of one
+ * descriptor.  (CMSG_SPACE's would take two.) */
 ssize_t inv_socket_receive(int fd, void *room, size_t size, int *passed, int flags)
 {
     union control control;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * steady.h - when a figure that is measured again and again has changed for good, so that others
- * are to be told: what comes and goes is averaged (mpi-shim/workload.c, and the processes of
+ * steady.h - when a figure that is measured again and again has changed for good, so that it
+ * is to be announced: what comes and goes is averaged (mpi-shim/workload.c, and the processes of
  * `rmctl simulate`, which are to announce what these would).  Pure.
  */
 #ifndef INV_STEADY_H
@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* The figure, and what others were told of it.  Zero-initialised: nothing yet. */
+/* The figure, and the value last announced.  Zero-initialised: nothing yet. */
 struct inv_steady {
     double told; /* > 0; 0 nothing */
     double sum;  /* of the measurements in a row on one side of `told` */

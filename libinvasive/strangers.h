@@ -5,7 +5,7 @@
  *
  * While they compute, the kernel places the threads that hold a core, on any core of the domain.  A
  * library whose threads wait for each other calls sched_yield, or sleeps for a moment, and relies on the
- * kernel to move a thread that has work to a processor that has none; the kernel cannot where the others
+ * kernel to move a thread that has work to a processor that has none; the kernel cannot where threads
  * are bound.
  */
 #ifndef INV_STRANGERS_H

@@ -125,8 +125,8 @@ struct inv_parked {
 struct inv_counters {
     _Atomic uint64_t lends, borrows, reclaims, evictions;
     _Atomic uint64_t reclaim_wait_ns, reclaim_wait_max_ns; /* time from asking to having */
-    _Atomic uint64_t borrowed_ns;  /* core time that it used of others' cores */
-    _Atomic uint64_t lent_used_ns; /* core time that others used of its cores */
+    _Atomic uint64_t borrowed_ns;  /* core time that it used of other owners' cores */
+    _Atomic uint64_t lent_used_ns; /* core time that other processes used of its cores */
     _Atomic uint64_t held_ns;      /* core time that it held cores, up to their last change */
     _Atomic uint64_t useful_ns;    /* main thread's time outside MPI waits (mpi-shim) */
     _Atomic uint64_t wait_ns;      /* main thread's time inside MPI waits (mpi-shim) */
@@ -145,7 +145,7 @@ struct inv_slot {
     /* --- wants: read by lenders */
     _Atomic uint64_t parked __attribute__((aligned(64)));
     /* bit a: worker a is parked and may be woken.  Set by the process; cleared by the thread that
-     * takes the worker, with fetch_and: the one that cleared the bit wakes it */
+     * takes the worker, with fetch_and: the thread that cleared the bit wakes the worker */
     _Atomic uint32_t bell;     /* futex word of threads that wait in MPI (wait.h) */
     _Atomic uint32_t sleepers; /* how many of them sleep; writer: the process */
     _Atomic int32_t home_tid; /* that thread: the process that hands it the core pins it there

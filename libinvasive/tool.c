@@ -76,7 +76,7 @@ static struct inv_tool without_gaps(const struct inv_tool *tool)
 /* What the tool has heard of a core; the last one is for the anonymous tokens. */
 static struct heard {
     _Atomic bool locked;         /* acquire/release; guards the others */
-    const struct inv_tool *tool; /* which has heard it: another tool starts at 0 */
+    const struct inv_tool *tool; /* that has heard it: another tool starts at 0 */
     unsigned held;               /* arrivals less departures; a core: 0 or 1 */
 } heard[INV_MAX_CORES + 1];
 

@@ -42,7 +42,7 @@ int inv_topology_detect(struct inv_topology *topology, const char *cpu_list, boo
  */
 int inv_topology_emulate(struct inv_topology *topology, const char *machine, bool first_only);
 
-/* These cores instead: those that a former rmd had which was asked for the same. */
+/* These cores instead: the cores of a former rmd that was asked for the same. */
 void inv_topology_resume(struct inv_topology *topology, unsigned ncores, const int32_t *os_cpu,
                          const unsigned char *apart);
 

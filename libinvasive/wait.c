@@ -202,7 +202,7 @@ static int owned_core(void)
     return INV_NO_CORE;
 }
 
-/* Make another core the one that ringers and lenders give to this sleeping thread. */
+/* Change the core that ringers and lenders give to this sleeping thread. */
 static void change_home(int core)
 {
     if (core == home)

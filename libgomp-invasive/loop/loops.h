@@ -84,7 +84,7 @@ static inline void gomp_ordered_number (struct gomp_thread *thr, unsigned long c
 {
     thr->ts.static_trip = chunk;
 }
-/* The thread's turn is over and it may claim another chunk: now, or after others have had turns. */
+/* The thread's turn is over and it may claim another chunk: now, or after other threads had turns. */
 extern void gomp_ordered_pause (struct gomp_work_share *);
 /* Dynamic loops: the thread has claimed its first chunk; there are no more chunks. */
 extern void gomp_ordered_enter (struct gomp_work_share *);

@@ -172,7 +172,7 @@ enum {
     LOOKS_MOST = 128, /* some 3 us: what it costs to give the core up and get it back */
     LOOKS_LEAST = 8,
     SHORT_NS = 5000,  /* a chunk in which handing cores over takes longer than computing */
-    PASS_MOST = 32,   /* how often others are let pass between two chunks */
+    PASS_MOST = 32,   /* how often other threads are let pass between two chunks */
     PASS_LOOKS = 16,
     SAMPLE_EVERY = 8,
     SAMPLE_AGAIN = 4, /* after a rest */
@@ -195,7 +195,7 @@ static __thread struct {
     uint64_t claimed_ns;  /* when it got the chunk; 0: not known */
     uint64_t computed_ns; /* how long it computed before it slept */
     uint64_t turn_ns;     /* when its turn came; 0: it did not sleep */
-    /* those that it had to wait for otherwise: every so many of them one is timed */
+    /* the chunks for which it had to wait awake: every so many of them one is timed */
     uint64_t sampled_ns; /* when; 0: none yet */
     uint64_t rest_ns;    /* how long to rest next */
     unsigned char sample_in, sample_every, idle_votes;
@@ -304,8 +304,8 @@ void GOMP_ordered_end (void)
 
 /* --- between two chunks */
 
-/* Let those run that have left their cores with a chunk.  They may compute for long, or others
- * may: so not for ever. */
+/* Let threads run that have left their cores with a chunk.  They may compute for long, or other
+ * threads may: so not for ever. */
 static void let_sleepers_pass (struct gomp_work_share *ws)
 {
     for (unsigned i = 0; i < PASS_MOST && count_sleepers(ws) > 0; i++) {

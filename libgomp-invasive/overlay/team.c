@@ -431,7 +431,7 @@ static bool may_be_elastic (const struct gomp_region *region)
 /* May implicit tasks of the region be run by whichever thread holds a core?  Not where threads are
  * scarce and each has its own already: more would be made for the others.  Nor, if implicit tasks that wait
  * stay on their kernel threads, where there is a core for each: a thread that waits would give its core to
- * another one, which begins what another core is about to begin. */
+ * another thread, which begins a task that another core is about to begin. */
 static bool is_elastic (const struct gomp_region *region, const gomp_simple_barrier_t *dock)
 {
     unsigned n = region->start.nthreads;
@@ -628,7 +628,7 @@ struct gomp_task_icv *gomp_new_icv (void)
 
 /* --- process start, fork and end */
 
-/* The child of a fork has one thread.  Whatever the others held is forgotten, not freed:
+/* The child of a fork has one thread.  Whatever other threads held is forgotten, not freed:
  * it may have been changing when the fork came. */
 static void after_fork_in_child (void)
 {

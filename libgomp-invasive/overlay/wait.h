@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * wait.h - how every thread of the runtime waits for a word to change: spin while the
- * core has nothing better to do, then park (parking.h) and let others have it.
+ * core has nothing better to do, then park (parking.h) and let other threads have it.
  *
  * All of libgomp's blocking primitives (mutex, semaphore, lock, barrier, dock) come
  * through do_wait and futex_wake, so this is where a waiting implicit task passes its

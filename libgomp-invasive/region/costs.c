@@ -3,7 +3,7 @@
  * costs.c - what teams cost, by outlined function (costs.h).
  *
  * Functions have numbers in the record, which a bounded table of this process knows by address.  What
- * finds no room is function 0 of the record, with the regions of all others that found none.
+ * finds no room is function 0 of the record, with the regions of all functions that found none.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* for dl_iterate_phdr */
@@ -40,7 +40,7 @@ struct gomp_cost_sampling {
     _Atomic(void (*) (void *)) fn; /* NULL: free; written once, under the lock */
     uint32_t number;               /* in the record; written before fn */
     _Atomic uint32_t seen, last, next;
-    _Atomic uint64_t mean_ns;  /* of those that were timed, the latest most */
+    _Atomic uint64_t mean_ns;  /* of timed regions, the latest counts most */
     _Atomic uint64_t piece_ns; /* of pieces of code */
 };
 
@@ -279,7 +279,7 @@ static void count_sample (struct gomp_region *region, uint32_t weight, bool shar
     uint64_t usual = usual_of(&region->cost.sampling->mean_ns, elapsed);
     add_to_counter(&f->elapsed_ns, elapsed + (weight - 1) * usual, shared);
     add_to_counter(&f->cores, (uint64_t)weight * cores_at_hand(), shared);
-    if (region->light && region->start.level == 1) /* those of all carriers, which other nested regions have, too */
+    if (region->light && region->start.level == 1) /* switches of all carriers, also for other nested regions */
         add_to_counter(&f->switches,
                        weight * (gomp_carriers_switches() - region->cost.switches), shared);
 }

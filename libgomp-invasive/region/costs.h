@@ -39,7 +39,7 @@ static inline bool gomp_costs_wanted (void)
         atomic_load_explicit(&inv_process.record, memory_order_relaxed) != NULL, 0);
 }
 
-/* --- regions: the master, before others can start implicit tasks, and when all have ended */
+/* --- regions: the master, before other threads can start implicit tasks, and when all have ended */
 
 extern void gomp_cost_region_opens (struct gomp_region *);
 extern void gomp_cost_region_ends (struct gomp_region *);

@@ -81,7 +81,7 @@ static uint64_t mean (uint64_t old, uint64_t new)
     return old == 0 ? new : (3 * old + new) / 4;
 }
 
-/* The same for a duration: one that was interrupted for a time slice does not count as one that long. */
+/* The same for a duration: if another thread's time slice interrupted it, it does not count in full. */
 static void note_duration (_Atomic uint64_t *where, uint64_t ns)
 {
     uint64_t old = GET(*where);

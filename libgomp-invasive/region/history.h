@@ -45,13 +45,13 @@ struct gomp_history {
      * (gomp_history_region_ends). */
     _Atomic uint64_t core_ns;
     /* What a short region takes, in wall time: where its implicit tasks are left to the master's core at
-     * first, and where all cores may take them.  Means over those that are timed; 0: not known.  Writers:
+     * first, and where all cores may take them.  Means over timed regions; 0: not known.  Writers:
      * masters at the end of a region. */
     _Atomic uint64_t alone_ns, shared_ns; /* alone_ns UINT64_MAX: not to be so; writer: the watchdog, too */
     /* Has the code near the function been searched for loops in which threads wait?  Writers: masters. */
     _Atomic uint32_t searched;
-    /* The same, where long implicit tasks are taken in order, and where each core begins with those that it has had
-     * before. */
+    /* The same, where long implicit tasks are taken in order, and where each core begins with implicit tasks that it
+     * has had before. */
     _Atomic uint64_t in_order_ns, apart_ns; /* UINT64_MAX: never so; writer: the watchdog */
     /* How often an implicit task sleeps inside a region that has more of them than the process has
      * cores: a mean as above, in 1/GOMP_WAITS_ONE. */
@@ -75,15 +75,15 @@ static inline uint64_t gomp_history_task_ns (const struct gomp_history *h, unsig
     return (ns + n - 1) / n;
 }
 
-/* Is this region one of those that are timed: every 16th or so, not in step with anything? */
+/* Is this region timed: every 16th or so, not in step with anything? */
 static inline bool gomp_history_samples (uint32_t epoch)
 {
     return epoch * UINT32_C(0x9e3779b1) >> 28 == 0;
 }
 
 /* Are the implicit tasks of a region of this function to be left to the master's core?  For regions so short
- * that to have others help takes longer than what they do; tried now and then, and measured.  Not if in code
- * near the function threads wait in loops.  One that lasts is given to all cores by the watchdog. */
+ * that other threads' help takes longer than the work; tried now and then, and measured.  Not if in code
+ * near the function threads wait in loops.  The watchdog gives a region that lasts to all cores. */
 extern bool gomp_history_prefers_alone (struct gomp_history *, const struct gomp_region *);
 /* A region of this function that was left to the master's core has computed there until the watchdog came: no
  * other one is.  Its implicit tasks may wait for each other in loops of their own. */
@@ -93,7 +93,8 @@ extern void gomp_history_alone_stalls (void (*fn) (void *));
  * in order?  Their data is in its cache then; but threads of a program may wait for the one before.  Both are tried
  * and measured, if implicit tasks take less than 1 ms: for longer ones caches matter less. */
 extern bool gomp_history_prefers_apart (const struct gomp_history *, const struct gomp_region *);
-/* Threads of this region, whose order has been chosen so, have waited for one that was not started: not again. */
+/* Threads of this region, whose order has been chosen so, have waited for an implicit task that was not started:
+ * not again. */
 extern void gomp_history_apart_stalls (void (*fn) (void *));
 
 /* The master, managed: a region of more than one implicit task opens, is over.  A nested region is not timed: other

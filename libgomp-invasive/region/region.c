@@ -30,7 +30,7 @@ enum {
 static _Atomic (struct gomp_region *) registered[GOMP_REGIONS_REGISTERED];
 static _Atomic unsigned registered_high;
 static struct gomp_spinlock registry_lock;
-/* Structs that no region uses: those that are registered, which are used first, and others. */
+/* Structs that no region uses: registered ones, which are used first, and others. */
 static struct gomp_region *free_registered, *free_others;
 
 /* --- allocation and registry */
@@ -471,8 +471,8 @@ void gomp_region_help_wanted (struct gomp_region *region)
         gomp_want_cores();
 }
 
-/* Only a hint, but one that is missing would leave tasks to the master alone: a thread that queues a
- * task looks at the hint after it, we look for tasks after we have taken the hint back.  seq_cst,
+/* Only a hint, but without it tasks would be left to the master alone: a thread that queues a
+ * task looks at the hint afterwards, we look for tasks after we have taken the hint back.  seq_cst,
  * all four: partner is gomp_region_tasks_queued.  While the hint is gone another thread may say that
  * the process wants no cores (gomp_stop_wanting), so it is to be said again. */
 void gomp_region_no_tasks (struct gomp_region *region)

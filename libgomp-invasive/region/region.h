@@ -2,8 +2,8 @@
 /*
  * region.h - a parallel region as a collection of implicit tasks, counted by atomics.
  *
- * The idea: a region has a fixed number N of implicit tasks.  `tickets` counts those that
- * no thread has started, `gate` those that have not finished.  A worker takes a ticket, runs
+ * The idea: a region has a fixed number N of implicit tasks.  `tickets` counts the tasks that
+ * no thread has started, `gate` the tasks that have not finished.  A worker takes a ticket, runs
  * that implicit task to completion as that thread number, takes the next; when there
  * is none left it subtracts what it has run from the gate, and that is its last access
  * to the team.  The region is over when the gate says so.  There is no barrier at either
@@ -125,7 +125,7 @@ extern void gomp_region_finish (struct gomp_region *);
 
 /* Workers. */
 extern bool gomp_tickets_left (void);
-/* The same for a thread that looks all the time: without those that threads have put into shares. */
+/* The same for a thread that looks all the time: without tickets that threads have put into shares. */
 extern bool gomp_tickets_in_sight (void);
 extern bool gomp_run_ticket (void);
 static inline bool gomp_region_is_alone (struct gomp_region *region)
@@ -139,7 +139,7 @@ extern bool gomp_region_start_in_context (struct gomp_region *);
 extern bool gomp_region_waits_for_all (const int *addr);
 /* In a context: run implicit tasks of the region.  False: there was none left. */
 extern bool gomp_region_run_in_context (struct gomp_region *);
-/* Are there any?  A hint. */
+/* Are there any implicit tasks to start?  A hint. */
 extern bool gomp_region_may_start (struct gomp_region *);
 /* An implicit task of the region waits. */
 static inline void gomp_region_waits (struct gomp_region *region)
@@ -150,7 +150,7 @@ static inline void gomp_region_waits (struct gomp_region *region)
 /* A reference keeps an open region, and its team, from ending. */
 extern void gomp_region_ref (struct gomp_region *);
 extern void gomp_region_unref (struct gomp_region *);
-/* Count those that have ended on a carrier. */
+/* Count the implicit tasks that have ended on a carrier. */
 extern void gomp_region_count_ended (struct gomp_ended *);
 extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,
                                    int *seen);

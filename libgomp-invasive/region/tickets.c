@@ -168,7 +168,7 @@ static bool take_unshared (struct gomp_tickets *t, int hold, unsigned *id)
                     : range_of(epoch, first + n, end_of(now));
     } while (!atomic_compare_exchange_weak_explicit(&t->left, &now, next, memory_order_acquire,
                                                     memory_order_relaxed));
-    /* What was read before the exchange may be of an earlier region: n may be more or less than
+    /* What was read before the exchange may be of a previous region: n may be more or less than
      * would be best, but not more than there are. */
     *id = first;
     if (n > 1) {
@@ -264,8 +264,8 @@ bool gomp_tickets_dealt_in_view (struct gomp_tickets *t, uint64_t left, int hold
     unsigned own = share_of(hold);
     if (is_drained(t, left))
         return false;
-    /* To read a share's word makes it slower for its core to change.  So threads that have had their own wait a
-     * little: the others are most likely about to begin theirs. */
+    /* To read a share's word makes it slower for its core to change.  So threads that have emptied their own share
+     * wait a little: other threads are most likely about to begin theirs. */
     if (!has_own(t, own, left))
         return true;
     return count_in(t, own, left) > 0 || ++looks % LOOK_EVERY == 0;
@@ -324,7 +324,7 @@ static void deal_shares (struct gomp_tickets *t, struct gomp_deal *d, uint32_t e
     atomic_store_explicit(&d->shares, shares, memory_order_relaxed);
 }
 
-/* The cores or the number of threads are others than in the last region that was dealt so.  The region before is
+/* The cores or the number of threads differ from the last region that was dealt so.  The region before is
  * over, so nothing is left in any share, and no thread is about to put anything there; but threads may read. */
 static void renew_deal (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch,
                         uint32_t nthreads, const struct gomp_homes *homes)

@@ -7,12 +7,12 @@
  * of neighbouring thread numbers, the same ones in every region as long as the cores, that of the master among
  * them, and the number of threads are the same.  What an implicit task has left in a core's caches, or
  * has been given memory for near a core, is there for the next region's.  The thread on a core takes from the front
- * of the core's share; threads that have nothing left to do take from the other end of others' shares.
+ * of the core's share; threads that have nothing left to do take from the other end of other shares.
  * While the cores stay the same no share is written when a region opens: a share that no thread has taken
  * from in this region is whole.  So what a core writes to take its own is in its cache already, and the master
  * and the threads write one line that all look at: the word with the epoch, by the master.
  *
- * Else one word is the range of those that have not been taken.  Where implicit tasks are long each is
+ * Else one word is the range of tasks that have not been taken.  Where implicit tasks are long each is
  * taken from there by itself, in order: a program may be made for that, whose threads wait for the one
  * before.  Where the function's are known to be shorter than it
  * takes to bring that word from another core (history.h), a thread takes a core's fair share at
@@ -33,7 +33,7 @@
 #endif
 
 enum {
-    GOMP_REGIONS_REGISTERED = 64, /* those that idle workers look at, at most */
+    GOMP_REGIONS_REGISTERED = 64, /* regions that idle workers look at, at most */
     GOMP_TICKETS_MOST = 4096, /* implicit tasks of an elastic region: 16 bits below must do */
     GOMP_TICKET_SHARES = 64 /* neighbouring cores have one together where there are more */
 };
@@ -69,18 +69,18 @@ struct gomp_tickets {
     _Atomic uint64_t left __attribute__((aligned(64)));
     /* Written by the master before `left`; relaxed: a late thread may look at the next region's. */
     _Atomic uint32_t nthreads;
-    _Atomic uint32_t task_ns; /* what one takes, 0: not known */
-    /* Whatever they take, a core's fair share is taken at once if they are not dealt: they wait for each
-     * other, so all of them must be started first. */
+    _Atomic uint32_t task_ns; /* time of one, 0: not known */
+    /* Whatever task_ns is, a core's fair share is taken at once if tickets are not dealt: implicit tasks wait
+     * for each other, so all of them must be started first. */
     _Atomic bool together;
-    /* Each core begins with those that it has had in the region before. */
+    /* Each core begins with implicit tasks that it has had in the region before. */
     _Atomic bool apart;
     /* The master's core has an odd number. */
     _Atomic bool odd_first;
-    /* They are left to the master's core (gomp_history_prefers_alone).  Cleared by the watchdog if the region
+    /* Tickets are left to the master's core (gomp_history_prefers_alone).  Cleared by the watchdog if the region
      * lasts; relaxed: a hint, and a late thread may look at the next region's. */
     _Atomic bool alone;
-    /* If they are not dealt, bit i: there may be tickets in share i.  Set (relaxed) before they are put there;
+    /* If tickets are not dealt, bit i: there may be some in share i.  Set (relaxed) before they are put there;
      * cleared when the region opens, before `left` is written. */
     _Atomic uint64_t shared;
     /* Of the regions that idle workers look at, which one this is: no other region ever has the number.  Written before the
@@ -89,7 +89,7 @@ struct gomp_tickets {
     struct gomp_deal deals[GOMP_DEALS];
     /* Like `left`, if the epoch is that of `left`.  Else no thread has taken from or put into this share in this
      * region: it is empty, or whole if they are dealt.  Put by the thread on the share's core, when it is empty
-     * (release); taken by CAS (acquire): by that thread from the front, by others from the back.  The
+     * (release); taken by CAS (acquire): by that thread from the front, by other threads from the back.  The
      * epoch keeps a thread that has slept from taking a ticket of another region: to end, that one has taken all
      * that was dealt, and so has changed each share's word. */
     struct gomp_ticket_share {
@@ -126,28 +126,28 @@ struct gomp_ticket_ways {
  * NULL, from the shares of these cores; there is one at least. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
                                struct gomp_ticket_ways, const struct gomp_homes *);
-/* Takes one, for the thread that has the hold.  With it the region cannot end before the taker has
+/* Takes a ticket, for the thread that has the hold.  With it the region cannot end before the taker has
  * counted it done.  more: the taker has taken of this region before, and not counted it done yet.
- * Where they are dealt, to its core among others, it gets one of its own share only then: the
- * region may be able to end before it has looked at the other shares. */
+ * Where tickets are dealt, also to its core, the taker gets one of its own share only then: the
+ * region may be able to end before the taker has looked at the other shares. */
 extern bool gomp_ticket_take (struct gomp_tickets *, int hold, bool more, unsigned *id);
-/* Are there any, those in shares included?  A hint: there may be some on their way into a share.
+/* Are there any tickets, also in shares?  A hint: there may be some on their way into a share.
  * The thread that has put them there then calls gomp_want_cores, for threads that looked before. */
 extern bool gomp_tickets_any (struct gomp_tickets *);
 /* The same for one region only. */
 extern bool gomp_tickets_any_of (struct gomp_tickets *, uint32_t epoch);
 
-/* How many the word `left` speaks of, if they are not dealt. */
+/* The number of tickets in the word `left`, if they are not dealt. */
 static inline uint32_t gomp_tickets_in (uint64_t left)
 {
     return (uint32_t)(uint16_t)left - (uint16_t)(left >> 16);
 }
 
-/* Are there any that are dealt, which this thread, which has the hold, is to take now? */
+/* Are there dealt tickets that this thread, which has the hold, is to take now? */
 extern bool gomp_tickets_dealt_in_view (struct gomp_tickets *, uint64_t left, int hold);
 
-/* Are there any, but for those that threads have put into shares?  A thread that spins may look at that all
- * the time: while there are none it reads one line that others write. */
+/* Are there any tickets that threads have not put into shares?  A thread that spins may look at that all
+ * the time: while there are none it reads one line that other threads write. */
 static inline bool gomp_tickets_in_view (struct gomp_tickets *t, int hold)
 {
     uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);

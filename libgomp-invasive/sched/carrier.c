@@ -371,7 +371,7 @@ static void call_others (struct gomp_carrier *c, const struct gomp_context *self
 
 static void context_main (struct gomp_context *);
 
-/* One that starts implicit tasks of the region.  NULL: the system gives us no memory for it. */
+/* A context that starts implicit tasks of the region.  NULL: the system gives us no memory for it. */
 static struct gomp_context *new_context (struct gomp_carrier *c, struct gomp_region *region)
 {
     struct gomp_context *x = take_spare(c);
@@ -566,8 +566,8 @@ static void context_main (struct gomp_context *self)
             count_switch(c);
         c->barren = !found;
         c->ended = self;
-        /* The caller is no member of the region, and those that have arrived may be run to their end by
-         * others once they are counted: the team must stay until we have left it. */
+        /* The caller is no member of the region, and contexts that have arrived may be run to their end by
+         * other carriers once they are counted: the team must stay until we have left it. */
         if (!found && c->arrivals.count > 0) {
             struct gomp_region *region = c->arrivals.region;
             gomp_region_ref(region);

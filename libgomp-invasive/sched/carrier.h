@@ -4,13 +4,13 @@
  *
  * A carrier is a kernel thread that executes contexts.  Its own stack is the loop: a worker's loop
  * (workers.c), or the wait of the thread that began a region, at one of its barriers or its end.  From
- * there it switches to a context; when that one waits, it switches on to another one that is ready, or
- * back to the loop.
+ * there it switches to a context; when that context waits, it switches on to another one that is ready,
+ * or back to the loop.
  *
- * Contexts that wait lie in the list of the carrier that they ran on.  That one looks whether what
+ * Contexts that wait lie in the list of the carrier that they ran on.  That carrier looks whether what
  * they wait for has come, so that to open a barrier is a store.  Carriers that idle look into the
- * lists of others.  Before a carrier gives its core up it publishes its list: contexts that wait go
- * to the parking lot like threads, and those that are ready, then or later, to one queue of the
+ * lists of other carriers.  Before a carrier gives its core up it publishes its list: contexts that wait
+ * go to the parking lot like threads, and contexts that are ready, then or later, to one queue of the
  * process, from where any carrier takes them.
  */
 #ifndef GOMP_CARRIER_H
@@ -44,7 +44,7 @@ extern _Atomic unsigned gomp_contexts_ready;
  * no loop to go back to, so it waits like any thread.  Written in the child. */
 extern bool gomp_contexts_grounded;
 
-/* Does the calling thread execute a context, which it can leave to others? */
+/* Does the calling thread execute a context, which it can leave for other contexts? */
 static inline bool gomp_in_context (void)
 {
     return gomp_current != 0 && !gomp_contexts_grounded;
@@ -52,16 +52,16 @@ static inline bool gomp_in_context (void)
 
 /* --- in a context */
 
-/* Let others run until *addr is not val, or for a while. */
+/* Let other implicit tasks run until *addr is not val, or for a while. */
 extern void gomp_context_wait (int *addr, int val);
-/* Arrive at the barrier whose generation is at addr, and let others run until that is not val, which has
- * no flags set.  False: this is not the barrier of the context's own team, and nothing is done. */
+/* Arrive at the barrier whose generation is at addr, and let other implicit tasks run until that is not val,
+ * which has no flags set.  False: this is not the barrier of the context's own team, and nothing is done. */
 extern bool gomp_context_arrive (int *addr, int val);
-/* Let others run, implicit tasks that have not been started first. */
+/* Let other implicit tasks run, those that have not been started first. */
 extern void gomp_context_yield (void);
 /* Could the carrier's own thread go on, which waits below the caller? */
 extern bool gomp_context_is_in_the_way (void);
-/* Then that one goes first: the caller may do something next that depends on it, as when it has opened a
+/* Then that thread goes first: the caller may do something next that depends on it, as when it has opened a
  * barrier, or something that keeps it there for long. */
 extern void gomp_context_make_way (void);
 /* Is there anything that this carrier could run in place of the caller? */
@@ -69,7 +69,7 @@ extern bool gomp_context_could_switch (void);
 /* The same, or contexts of this carrier that wait: the loop looks at all of them.  Cheap. */
 extern bool gomp_context_has_others (void);
 
-/* Those of the calling carrier. */
+/* The ended implicit tasks of the calling carrier. */
 extern struct gomp_ended *gomp_carrier_tasks (void);
 
 /* --- in a loop */
@@ -84,7 +84,7 @@ extern bool gomp_contexts_steal (void);
 /* One that is not of this carrier's list: after a yield, which is for others, and for threads that the
  * watchdog lets run. */
 extern bool gomp_contexts_run_others (void);
-/* Is one ready?  Looks at other carriers now and then only. */
+/* Is a context ready?  Looks at other carriers now and then only. */
 extern bool gomp_contexts_look (void);
 /* Has the context that ran last asked for implicit tasks to be started first? */
 extern bool gomp_contexts_tickets_first (void);
@@ -103,11 +103,11 @@ extern void gomp_carrier_count_arrivals (void);
 
 /* The calling thread's core is about to be given up, or its loop to be left.  True: some are ready. */
 extern bool gomp_contexts_publish (void);
-/* The calling thread is about to sleep for long: others may use the stacks that it keeps. */
+/* The calling thread is about to sleep for long: other carriers may use the stacks that it keeps. */
 extern void gomp_carrier_rest (void);
 /* The calling thread ends. */
 extern void gomp_carrier_leave (void);
-/* Is there one that is ready?  Looks at all carriers. */
+/* Is there a context that is ready?  Looks at all carriers. */
 extern bool gomp_contexts_waiting (void);
 /* A word has changed that contexts may wait for: cores that are free may be of use. */
 extern void gomp_contexts_call_cores (void);

@@ -120,7 +120,7 @@ void gomp_context_switch (struct gomp_context *from, struct gomp_context *to)
 
 /* --- stacks */
 
-/* Those that have ended their implicit tasks. */
+/* Contexts that have ended their implicit tasks. */
 static struct gomp_spinlock free_lock;
 static struct gomp_context *free_contexts;
 static _Atomic unsigned made;
@@ -241,7 +241,7 @@ void gomp_context_keep (struct gomp_context *context)
     gomp_spinlock_unlock(&free_lock);
 }
 
-/* The child of a fork has the memory of the others' stacks, and no use for it. */
+/* The child of a fork has the memory of other threads' stacks, and no use for it. */
 void gomp_contexts_forget (void)
 {
     atomic_store(&free_lock.held, 0);

@@ -54,7 +54,7 @@ struct gomp_context {
 extern bool gomp_contexts_usable (void);
 /* Objects have been loaded: is the C++ runtime there? */
 extern void gomp_contexts_find_exceptions (void);
-/* One that runs `body` (carrier.c) when it is first switched to; NULL: the system gives us no
+/* A context that runs `body` (carrier.c) when it is first switched to; NULL: the system gives us no
  * memory for it. */
 extern struct gomp_context *gomp_context_new (void (*body) (struct gomp_context *));
 /* The context in whose guard the address lies, or NULL.  For signal handlers, too. */

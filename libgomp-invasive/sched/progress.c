@@ -27,7 +27,7 @@ enum {
 static _Atomic uint32_t armed; /* futex; set by gomp_progress_arm, cleared by the watchdog */
 static _Atomic unsigned taken; /* work taken off the queue of the ready, by threads that hold cores */
 static _Atomic int extras;     /* tickets that unheld threads are to take */
-static _Atomic unsigned extras_taken; /* those that they have taken; relaxed, a statistic */
+static _Atomic unsigned extras_taken; /* tickets that they have taken; relaxed, a statistic */
 static _Atomic bool started;
 
 void gomp_progress_note (void)
@@ -197,8 +197,8 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
     w->starved = 0;
 }
 
-/* Work waits: use our own cores that others are late to give back, those that a thread of ours
- * holds asleep, and those that are free although we have said that we want them.  Of hundreds of
+/* Work waits: use our own cores that borrowers are late to give back, cores that a thread of ours
+ * holds asleep, and cores that are free although we have said that we want them.  Of hundreds of
  * workers lenders find only INV_PARKED_MAX, and a core that is given up while none of these is
  * parked wakes no thread. */
 static void serve_cores (bool call)
@@ -368,7 +368,7 @@ static unsigned threads_now (void)
     return (unsigned)tasks.st_nlink - OTHER_LINKS;
 }
 
-/* Are there threads of the runtime only?  Free workers leave their count before they end, so those that
+/* Are there threads of the runtime only?  Free workers leave their count before they end, so workers that
  * are counted last have been there all the time unless one was being started. */
 static bool only_ours_left (void)
 {
@@ -389,7 +389,7 @@ void gomp_progress_initial_ends (void)
     }
 }
 
-/* A process ends with its last thread, but for those that it does not know of: so the watchdog looks. */
+/* A process ends with its last thread; the runtime's threads must not keep it alive: so the watchdog looks. */
 static void end_with_program (void)
 {
     enum { LOOK_NS = 20000000 };

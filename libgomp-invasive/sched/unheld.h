@@ -39,7 +39,7 @@ extern bool gomp_unheld_end (void);
 extern bool gomp_unheld_place (int hold);
 /* The hold is given up: moves unheld threads off its core. */
 extern void gomp_unheld_leave (int hold);
-/* Sees to unheld threads whose core others have taken; by the watchdog. */
+/* Sees to unheld threads that have lost their core; by the watchdog. */
 extern void gomp_unheld_look (void);
 extern void gomp_unheld_forget (void);
 

@@ -166,7 +166,7 @@ bool gomp_others_could_run (void)
 /* Of the lists of workers, and of program_signals. */
 static struct gomp_spinlock sched_lock;
 
-/* Parked workers beyond those that a process can show to lenders.  Under sched_lock. */
+/* Parked workers beyond the number that a process can show to lenders.  Under sched_lock. */
 static struct gomp_waiter *spares;
 
 /* Wakes one of them with the hold, or INV_HOLD_NONE.  False: there is none. */
@@ -311,7 +311,7 @@ static void show_a_worker (void)
  * relaxed: a thread that reads an older value may not ask for cores, and then the watchdog does. */
 static _Atomic unsigned useful_cores = UINT_MAX;
 
-/* Has the process all cores that it can use?  Those that it has borrowed and that are asked back do not count.
+/* Has the process all cores that it can use?  Borrowed cores that are asked back do not count.
  * After a full fence behind the queueing of work; partner: a thread that gives its core up, which looks for work
  * after that (gomp_hold_handover). */
 static bool has_all_useful_cores (void)
@@ -406,7 +406,7 @@ void gomp_hold_handover (int hold)
         return;
     gomp_want_cores();
     /* The process may have said that it wants cores when the work was gone already.  Then no thread
-     * has tried those that were free.  While it is said no thread tries: every hold that is given
+     * has tried the free ones.  While it is said no thread tries: every hold that is given
      * up serves what waits.  A hold that is lost or asked back does not, so look for another. */
     if (!ours)
         gomp_take_free_cores();
@@ -459,8 +459,8 @@ static bool take_ticket_first (void)
     return n > 0 && atomic_compare_exchange_strong(&tickets_first, &n, n - 1);
 }
 
-/* Those that are ready may all be waiting like the caller, for an implicit task that has
- * not started, or is a context: that comes first. */
+/* Ready threads may all be waiting like the caller, for an implicit task that has
+ * not started, or is a context: that task comes first. */
 static void hand_over_tickets_first (int hold)
 {
     gomp_contexts_publish();
@@ -603,7 +603,7 @@ struct gomp_worker *gomp_workers_make (unsigned wanted)
     return list;
 }
 
-/* Those that the calling thread has taken for its next nested region. */
+/* Workers that the calling thread has taken for its next nested region. */
 static __thread struct gomp_worker *in_hand __attribute__((tls_model("initial-exec")));
 
 static void take_in_hand (struct gomp_worker *w)

@@ -58,7 +58,7 @@ extern void gomp_sched_join (unsigned nthreads);
 extern void gomp_ready (struct gomp_waiter *w);
 /* Hands the calling thread's hold over to the thread or process that it helps most; returns without
  * a hold.  A caller that has lost its hold, or had none, sees to it that a free core is found for
- * those that wait. */
+ * waiting threads. */
 extern void gomp_hold_yield (void);
 /* The same for a hold that is no thread's; it may be lost, or INV_HOLD_NONE. */
 extern void gomp_hold_handover (int hold);
@@ -67,7 +67,7 @@ extern void gomp_hold_acquire (void);
 /* A scheduling point of a thread that goes on: gives a core back that its owner asks for
  * and queues for another one. */
 extern void gomp_hold_checkpoint (void);
-/* A scheduling point of a thread that waits without sleeping: lets others compute. */
+/* A scheduling point of a thread that waits without sleeping: lets other threads compute. */
 extern void gomp_yield_point (void);
 /* gomp_unpark of a thread that waits for a lock, which the caller has released.  A caller that
  * waits in a loop of tests of MPI lets that thread go first, if it needs a core.  Otherwise the
@@ -75,7 +75,7 @@ extern void gomp_yield_point (void);
 extern void gomp_unlock_wake (int *addr, int count);
 /* Would a yield point let another thread of this process run? */
 extern bool gomp_others_could_run (void);
-/* There is work for another core than those that we hold: see that we get one, or that
+/* There is work for one more core than we hold: see that we get one, or that
  * we are found when one becomes free. */
 extern void gomp_want_cores (void);
 /* The same for a region that is left to one core: the watchdog sees to it if the region lasts. */
@@ -171,13 +171,13 @@ extern struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct
 extern void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_worker *);
 /* Take `wanted` of them for the next nested region of the calling thread, or as many as there are
  * and can be made; returns how many.  gomp_nested_worker uses these first; then the second function
- * returns those that are left over. */
+ * returns the workers that are left over. */
 extern unsigned gomp_nested_workers_take (struct gomp_worker **idle, unsigned wanted);
 extern void gomp_nested_workers_return (struct gomp_worker **idle);
 /* The calling thread begins a nested region of so many threads. */
 extern void gomp_note_nested (unsigned nthreads);
 extern bool gomp_free_worker_start (int hold);
-/* Free workers that there are now, those that are about to begin included. */
+/* Free workers that there are now, including workers that are about to begin. */
 extern unsigned gomp_free_workers (void);
 /* Has each free worker that was to be started begun, or been refused?  *started: how many there were,
  * modulo 2^32.  Between two answers of yes with the same number none is started. */
@@ -188,8 +188,8 @@ extern bool gomp_refused_lately (void);
 /* A thread sleeps in a region: end the program if nothing can go on any more for want of threads. */
 extern void gomp_check_starved (void);
 /* Free workers are the process's, not a pool's, but each pool says how many it may need again:
- * `more` than it said before.  Those beyond the sum end when they have nothing to do;
- * gomp_workers_trim tells those that sleep, and may wait for them, but not for long. */
+ * `more` than it said before.  Free workers beyond the sum end when they have nothing to do;
+ * gomp_workers_trim tells sleeping ones, and may wait for them, but not for long. */
 extern void gomp_workers_keep (int more);
 extern void gomp_workers_trim (bool wait);
 extern void gomp_sched_forget (void);

@@ -682,7 +682,7 @@ static void empty_task (void *data)
     (void)data;
 }
 
-/* An empty task that others can depend on.  Since GCC 13: see newer.c. */
+/* An empty task on which other tasks can depend.  Since GCC 13: see newer.c. */
 void GOMP_taskwait_depend_nowait (void **depend)
 {
     struct gomp_thread *thr = gomp_thread();

@@ -226,7 +226,7 @@ struct gomp_taskgroup *gomp_parallel_reduction_register (uintptr_t *data, unsign
     return group;
 }
 
-/* Those of a worksharing construct: `first` has been registered by the thread that came first. */
+/* The blocks of a worksharing construct: `first` was registered by the thread that came first. */
 void gomp_workshare_task_reduction_register (uintptr_t *data, uintptr_t *first)
 {
     struct gomp_thread *thr = gomp_thread();

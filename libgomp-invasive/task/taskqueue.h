@@ -134,7 +134,7 @@ static inline void *gomp_queue_steal (struct gomp_queue *q,
     /* acquire for the ring that gomp_queue_grow has copied the entries to */
     struct gomp_queue_ring *ring = atomic_load_explicit(&q->ring, memory_order_acquire);
     void *task = atomic_load_explicit(&ring->entry[t & ring->mask], memory_order_relaxed);
-    /* If the ring has grown after others had taken entry t, it holds nothing there: then top, read
+    /* If the ring has grown after a thief had taken entry t, it holds nothing there: then top, read
      * after the ring, is past t (gomp_queue_grow has read it before it published the ring). */
     if (allowed && (atomic_load_explicit(&q->top, memory_order_relaxed) != t || !allowed(task, arg)))
         return NULL;

@@ -301,7 +301,7 @@ static void __attribute__((noinline)) wake_for (struct gomp_team *team, struct g
         }
 }
 
-/* The first task of a region: from now on its barriers look for tasks.  Those that sleep in one
+/* The first task of a region: from now on its barriers look for tasks.  Threads that sleep in one
  * already are woken, to sleep where we find them. */
 static void __attribute__((noinline)) first_task (gomp_barrier_t *bar)
 {
@@ -438,8 +438,8 @@ static struct gomp_task *steal_task (struct gomp_team_tasks *tasks, struct gomp_
     return NULL;
 }
 
-/* A task to run: the urgent first, then the newest of our own, then the oldest of others.  Within
- * the wait of `root`, its descendants only. */
+/* A task to run: urgent tasks first, then the newest of our queue, then the oldest of other queues.
+ * Within the wait of `root`, its descendants only. */
 static struct gomp_task *find_task (struct gomp_team_tasks *tasks, struct gomp_task_slot *slot,
                                     const struct gomp_task *root)
 {
@@ -617,7 +617,7 @@ struct wait {
     bool (*done) (const struct wait *);
     struct gomp_task *found;
     unsigned pauses, until_look;
-    bool give_up; /* others need the core */
+    bool give_up; /* other work needs the core */
     /* for a task that waits */
     bool (*condition) (const void *);
     const void *arg;

@@ -47,7 +47,7 @@ enum {
 };
 
 /* The word `done` of a task.  Low half: children that other threads have completed, and whether the
- * task sleeps for them.  High half: children that others have released.  A task that waits for its
+ * task sleeps for them.  High half: children that other threads have released.  A task that waits for its
  * children adds a bias so that GOMP_DONE_WAKE is reached with the last; one that has ended adds a
  * bias so that GOMP_DONE_ENDED is.  Adding is acq_rel: what a child did happens before what its
  * parent does after taskwait, and before the memory is used again. */
@@ -85,7 +85,7 @@ struct gomp_task_slot {
     unsigned inlined;
 };
 
-/* Tasks with a priority, and those that are queued by threads that are not of the team. */
+/* Tasks with a priority, and tasks that threads outside the team have queued. */
 struct gomp_shared_queue {
     struct gomp_spinlock lock;
     struct gomp_task *first; /* by falling priority, then by age */
@@ -95,7 +95,7 @@ struct gomp_team_tasks {
     /* Low half: members that look for any task and find none; high half: those that look for
      * descendants of the task that they wait in.  Counts; hints for threads that create tasks. */
     _Atomic uint64_t hungry;
-    /* The same for those that sleep.  seq_cst: partners are gomp_queue_push and after_queueing. */
+    /* The same for members that sleep.  seq_cst: partners are gomp_queue_push and after_queueing. */
     _Atomic uint64_t asleep;
     _Atomic unsigned shared_count; /* tasks in `shared` */
     _Atomic unsigned used;         /* slots in use; release/acquire, under lock */
@@ -122,7 +122,7 @@ extern void gomp_team_tasks_free (struct gomp_team *);
 extern struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *, unsigned id);
 
 /* That part; NULL: not made yet.  acquire; partner: the CAS of gomp_team_tasks_make, which any
- * member may have called, also while others have found it. */
+ * member may have called, also while other members have found it. */
 static inline struct gomp_team_tasks *gomp_team_tasks (struct gomp_team *team)
 {
     return __atomic_load_n(&team->own.tasks, __ATOMIC_ACQUIRE);
@@ -194,8 +194,8 @@ extern void gomp_tasks_help (struct gomp_team *, bool (*enough) (void));
 /* A task that may run now, or NULL; root: only a descendant of that one. */
 extern struct gomp_task *gomp_tasks_find (struct gomp_thread *, struct gomp_task *root);
 
-/* One that a thread may run which waits for something outside OpenMP in the middle of its task: any
- * of the team's. */
+/* A task for a thread that waits for something outside OpenMP in the middle of its own task: any task
+ * of the team. */
 extern struct gomp_task *gomp_tasks_find_any (struct gomp_thread *);
 
 /* Execute tasks until done(arg); sleep when there are none.  Only descendants of the current task
@@ -219,7 +219,7 @@ extern bool gomp_target_task_run (struct gomp_team *, struct gomp_task *);
 extern bool gomp_deps_pending (struct gomp_task *parent, void **depend);
 /* Enter a new child.  True when it may run now. */
 extern bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **depend);
-/* A child is complete: schedule those that waited for it last. */
+/* A child is complete: schedule the children that waited for nothing else. */
 extern void gomp_deps_leave (struct gomp_team *, struct gomp_task_slot *, struct gomp_task *child);
 /* The parent has ended. */
 extern void gomp_deps_free (struct gomp_task *parent);

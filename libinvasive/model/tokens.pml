@@ -390,7 +390,7 @@ inline wake_who_has_none(whom)
     fi
 }
 
-/* Woken besides the worker that is offered a token: the waker that took its bit may not have rung. */
+/* Woken besides the worker that is offered a token: a waker that took its bit may not have rung. */
 inline wake_stranded(whom)
 {
     STEP(if :: !reaped[whom] && !parked[whom] -> bell[whom] = true :: else fi)
