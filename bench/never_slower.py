@@ -150,7 +150,7 @@ def rows_of(ctx: Context, programs: list[Program],
                 rows.append(row(ctx, program, shape, best, options))
                 ctx.say(rows[-1].line())
         except BenchError as error:
-            failed.append(f"{program.name} failed: {str(error).splitlines()[0]}")
+            failed.append(f"{program.name} failed: " + str(error).partition("\n")[0])
             print(f"    {failed[-1]}", file=sys.stderr)
     if not rows:
         raise BenchError("; ".join([*missing, *failed]) or "no programs")

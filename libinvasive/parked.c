@@ -27,8 +27,9 @@ static struct inv_slot *our_slot(void)
     return inv_slot_at(inv_process.table, inv_process.slot);
 }
 
-/* An entry for the caller: the one that it had last if no other thread uses it.  Wakers begin with the first, so
- * that they wake the same few workers again and again, each of which has its core and its cache. */
+/* An entry for the caller: the one that it had last if no other thread uses it.  Threads of the process that wake
+ * workers begin with the first entry, and lenders of other processes with the last one (inv_parked_take), so both
+ * find the same few workers again and again, whose data is in a core's cache. */
 static int entry_alloc(void)
 {
     static __thread unsigned last __attribute__((tls_model("initial-exec")));

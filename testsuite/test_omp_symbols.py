@@ -60,3 +60,14 @@ def test_fork_keeps_soname_and_stays_loaded(library):
                           check=True, timeout=60).stdout
     assert re.search(r"\(SONAME\).*\[libgomp\.so\.1\]", text)
     assert "NODELETE" in text
+
+
+def test_tasks_of_old_compilers_keep_what_lies_behind_their_arguments(library):
+    """Compilers pass GOMP_task 7 to 10 arguments; flags say which.  What is behind the last one is
+    the caller's own.  A jump to a function with the same arguments would write them there again."""
+    text = subprocess.run(["objdump", "--no-show-raw-insn", "--disassemble=GOMP_task", library],
+                          capture_output=True, text=True, check=True, timeout=60).stdout
+    if "x86-64" not in text:
+        pytest.skip("looks for instructions of x86-64")
+    assert re.search(r"\bcall +\w+ <queue_or_run\b", text)
+    assert not re.search(r"\bjmp +\w+ <queue_or_run\b", text)

@@ -2,7 +2,8 @@
 /*
  * spinsync.c - threads of a region that synchronise by hand: each waits in a loop of its own for a
  * flag that another sets.  No runtime sees that; one that ran implicit tasks one after the
- * other would hang.  Prints the milliseconds of each kernel, a mean but for the first of several runs.
+ * other would hang.  Prints the milliseconds of each kernel: the mean of several runs without the
+ * first.
  *
  *   pingpong  two threads hand a number to and fro
  *   pipeline  thread i does step s when thread i-1 has done it; each step is some 2 us of work

@@ -278,7 +278,8 @@ static inline bool must_defer (struct gomp_task *parent, unsigned flags, void **
            !too_many_children(parent) && gomp_deps_pending(parent, depend);
 }
 
-/* In a team of one thread nothing is queued but what must be.  Apart from the rest, so that it saves few registers. */
+/* In a team of one thread nothing is queued but what must be.  A function of its own, because GOMP_task then saves
+ * few registers. */
 static void __attribute__((noinline)) run_alone (struct gomp_thread *thr, void (*fn) (void *), void *data,
                                                  unsigned flags)
 {
@@ -293,7 +294,7 @@ static void __attribute__((noinline)) run_alone (struct gomp_thread *thr, void (
         gomp_hold_checkpoint();
 }
 
-/* All else.  The same arguments as GOMP_task, so that the call of it is a jump. */
+/* All else. */
 static void __attribute__((noinline))
 queue_or_run (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *), long arg_size,
               long arg_align, bool if_clause, unsigned flags, void **depend, int priority,
@@ -340,8 +341,12 @@ void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
     if (team && team->nthreads == 1 && !cpyfn && !(flags & with_more) && !gomp_cancel_var &&
         !nests_deep(thr->task))
         run_alone(thr, fn, data, flags);
-    else
+    else {
         queue_or_run(fn, data, cpyfn, arg_size, arg_align, if_clause, flags, depend, priority, detach);
+        /* Not a jump, for which the arguments would be written back to where they came from: programs of old
+         * compilers pass fewer of them, and have data of their own in these places. */
+        __asm__ volatile ("");
+    }
 }
 
 ialias (GOMP_task)

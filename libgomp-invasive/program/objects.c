@@ -163,11 +163,12 @@ bool gomp_program_busy_waits (void)
 
 struct place {
     uintptr_t at;
-    bool waits; /* found: there are such loops near it */
+    uintptr_t from, to; /* found: code near it that can be read; to is 0 if there is none */
+    bool known;         /* found: it is of an object that is known to wait */
 };
 
-/* The object's code near the place.  Returns 1 if the place is in this object, which ends the search. */
-static int waits_near (struct dl_phdr_info *info, size_t size, void *arg)
+/* Returns 1 if the place is in this object, which ends the search. */
+static int bounds_near (struct dl_phdr_info *info, size_t size, void *arg)
 {
     enum { NEAR_BYTES = 16384 };
     struct place *place = arg;
@@ -177,20 +178,23 @@ static int waits_near (struct dl_phdr_info *info, size_t size, void *arg)
         uintptr_t begin = info->dlpi_addr + segment->p_vaddr, end = begin + segment->p_filesz;
         if (segment->p_type != PT_LOAD || place->at < begin || place->at >= end)
             continue;
-        uintptr_t from = place->at - begin > NEAR_BYTES ? place->at - NEAR_BYTES : begin;
-        uintptr_t to = end - place->at > NEAR_BYTES ? place->at + NEAR_BYTES : end;
-        place->waits = is_known_to_wait(info) || ((segment->p_flags & PF_R) != 0 &&
-                                                  gomp_code_busy_waits((const unsigned char *)from, to - from));
+        place->known = is_known_to_wait(info);
+        if (segment->p_flags & PF_R) {
+            place->from = place->at - begin > NEAR_BYTES ? place->at - NEAR_BYTES : begin;
+            place->to = end - place->at > NEAR_BYTES ? place->at + NEAR_BYTES : end;
+        }
         return 1;
     }
     return 0;
 }
 
+/* The code is read without the dynamic linker's lock: after a fork meanwhile it would stay locked in the child. */
 bool gomp_busy_waits_near (void (*fn) (void *))
 {
     struct place place = {.at = (uintptr_t)fn};
-    dl_iterate_phdr(waits_near, &place);
-    return place.waits;
+    dl_iterate_phdr(bounds_near, &place);
+    return place.known ||
+           (place.to > 0 && gomp_code_busy_waits((const unsigned char *)place.from, place.to - place.from));
 }
 
 bool gomp_other_copy_loaded (void)

@@ -29,8 +29,9 @@ extern bool gomp_other_copy_loaded (void);
  * (busy_wait.h); only objects that are linked with libgomp count.  The first 32 MiB of their code are searched, some
  * milliseconds for each. */
 extern bool gomp_program_busy_waits (void);
-/* The same of the object that has the function, or of the 16 KiB of code before and behind the function's address,
- * where what the compiler has outlined from it and what it has inlined are likely to be.  Some 50 us. */
+/* Is the function in an object of such a name, or is such a loop in the 16 KiB of code before and behind the
+ * function's address, where what the compiler has outlined and inlined is likely to be?  Some 50 us.  For a thread
+ * that is about to call the function: the object must stay loaded meanwhile. */
 extern bool gomp_busy_waits_near (void (*fn) (void *));
 #pragma GCC visibility pop
 #endif

@@ -40,7 +40,8 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
         SET(h->core_ns, 0);
         SET(h->alone_ns, 0);
         SET(h->shared_ns, 0);
-        SET(h->searched, false);
+        SET(h->stalled, false);
+        SET(h->loops, GOMP_NOT_SEARCHED);
         SET(h->in_order_ns, 0);
         SET(h->apart_ns, 0);
         SET(h->waits, 0);
@@ -116,19 +117,34 @@ static bool goes_first_way (uint64_t first_ns, uint64_t second_ns, uint32_t epoc
     return better != is_for_trial(epoch, window, one_of);
 }
 
+/* The first caller searches.  That takes time, so its region is not timed. */
+static bool has_loops (struct gomp_history *h, struct gomp_region *region)
+{
+    if (GET(h->loops) == GOMP_NOT_SEARCHED) {
+        SET(h->loops, gomp_busy_waits_near(region->start.fn) ? GOMP_LOOPS : GOMP_NO_LOOPS);
+        region->began_ns = 0;
+    }
+    return GET(h->loops) == GOMP_LOOPS;
+}
+
+bool gomp_history_spins (struct gomp_history *h, struct gomp_region *region)
+{
+    enum gomp_verdict verdict = GET(h->verdict);
+    if (verdict != GOMP_SPINS && GET(h->stalled) && has_loops(h, region)) {
+        SET(h->patience_ns, 0);
+        SET(h->verdict, verdict = GOMP_SPINS);
+    }
+    return verdict == GOMP_SPINS;
+}
+
 /* Where there is no difference the other core is of more use elsewhere. */
-bool gomp_history_prefers_alone (struct gomp_history *h, const struct gomp_region *region)
+bool gomp_history_prefers_alone (struct gomp_history *h, struct gomp_region *region)
 {
     uint64_t core_ns = GET(h->core_ns);
     if (core_ns == 0 || core_ns > ALONE_MOST_NS || GET(h->alone_ns) == UINT64_MAX ||
         !goes_first_way(GET(h->alone_ns), GET(h->shared_ns), GET(region->epoch), ALONE_WINDOW))
         return false;
-    if (!GET(h->searched)) {
-        SET(h->searched, true);
-        if (gomp_busy_waits_near(region->start.fn))
-            SET(h->alone_ns, UINT64_MAX);
-    }
-    return GET(h->alone_ns) != UINT64_MAX;
+    return !has_loops(h, region);
 }
 
 bool gomp_history_prefers_apart (const struct gomp_history *h, const struct gomp_region *region)

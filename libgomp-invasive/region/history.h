@@ -30,6 +30,9 @@ enum gomp_verdict {
                        them at once */
 };
 
+/* What a search of the code near the function for loops in which threads wait has found. */
+enum gomp_loops { GOMP_NOT_SEARCHED, GOMP_NO_LOOPS, GOMP_LOOPS };
+
 /* Do implicit tasks of a function wait inside the region, for each other or for locks? */
 enum gomp_inside { GOMP_INSIDE_UNKNOWN, GOMP_NEVER_WAITS, GOMP_WAITS };
 
@@ -38,8 +41,12 @@ struct gomp_history {
     /* How long an implicit task may take, in CPU time of the process, before the watchdog thinks
      * that it waits for another one; 0: as long as any.  Writer: the watchdog (progress.c). */
     _Atomic uint64_t patience_ns;
-    /* What the watchdog thinks of its implicit tasks.  Writer: the watchdog; masters read it. */
+    /* What is thought of its implicit tasks.  Writers: the watchdog, and masters (gomp_history_spins). */
     _Atomic uint32_t verdict;
+    /* The watchdog has had to help a region of the function.  Writer: the watchdog. */
+    _Atomic bool stalled;
+    /* enum gomp_loops.  Writers: masters. */
+    _Atomic uint8_t loops;
     /* Core time that a region takes, waiting and switching included: a mean over some regions, the
      * latest most; 0: not known.  Writers, of the next one too: masters at the end of a region
      * (gomp_history_region_ends). */
@@ -47,9 +54,7 @@ struct gomp_history {
     /* What a short region takes, in wall time: where its implicit tasks are left to the master's core at
      * first, and where all cores may take them.  Means over timed regions; 0: not known.  Writers:
      * masters at the end of a region. */
-    _Atomic uint64_t alone_ns, shared_ns; /* alone_ns UINT64_MAX: not to be so; writer: the watchdog, too */
-    /* Has the code near the function been searched for loops in which threads wait?  Writers: masters. */
-    _Atomic uint32_t searched;
+    _Atomic uint64_t alone_ns, shared_ns; /* alone_ns UINT64_MAX: never so; writer: the watchdog, too */
     /* The same, where long implicit tasks are taken in order, and where each core begins with implicit tasks that it
      * has had before. */
     _Atomic uint64_t in_order_ns, apart_ns; /* UINT64_MAX: never so; writer: the watchdog */
@@ -84,9 +89,12 @@ static inline bool gomp_history_samples (uint32_t epoch)
 /* Are the implicit tasks of a region of this function to be left to the master's core?  For regions so short
  * that other threads' help takes longer than the work; tried now and then, and measured.  Not if in code
  * near the function threads wait in loops.  The watchdog gives a region that lasts to all cores. */
-extern bool gomp_history_prefers_alone (struct gomp_history *, const struct gomp_region *);
-/* A region of this function that was left to the master's core has computed there until the watchdog came: no
- * other one is.  Its implicit tasks may wait for each other in loops of their own. */
+extern bool gomp_history_prefers_alone (struct gomp_history *, struct gomp_region *);
+/* Do implicit tasks of the region's function wait for each other in loops of their own, as far as is known?  Once
+ * the watchdog has had to help such a region the code near the function is searched.  Called by the master. */
+extern bool gomp_history_spins (struct gomp_history *, struct gomp_region *);
+/* A region of this function was left to the master's core, and the process computed until the watchdog came: no
+ * further region is.  Its implicit tasks may wait for each other in loops of their own. */
 extern void gomp_history_alone_stalls (void (*fn) (void *));
 
 /* Is each core to begin with implicit tasks that it has had in the region before, rather than all with the next one

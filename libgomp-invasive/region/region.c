@@ -712,7 +712,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
         return;
     }
     struct gomp_history *h = gomp_history_find(region->start.fn);
-    bool spins = h && atomic_load_explicit(&h->verdict, memory_order_relaxed) == GOMP_SPINS;
+    bool spins = h && gomp_history_spins(h, region);
     uint64_t task_ns = h ? gomp_history_task_ns(h, n) : 0;
     region->inside = h ? atomic_load_explicit(&h->inside, memory_order_relaxed) : GOMP_INSIDE_UNKNOWN;
     atomic_store_explicit(&region->waited, false, memory_order_relaxed);

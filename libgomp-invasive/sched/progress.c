@@ -7,7 +7,6 @@
 #include "carrier.h"
 #include "progress.h"
 #include "history.h"
-#include "objects.h"
 #include "ready.h"
 #include "unheld.h"
 #include "region.h"
@@ -141,22 +140,26 @@ struct lasting {
 };
 
 /* Regions that were to be over soon, and are not: their implicit tasks are for all cores.  If the process has
- * computed all the time, the master's implicit task is long or waits for the others in a loop of its own: the
- * next ones are not left to one core. */
+ * computed for half a period since the last look, the master's implicit task is long or waits for the others in a loop
+ * of its own: no further region of the function is left to one core. */
 static bool share_lasting_regions (struct lasting *l)
 {
     bool open = false;
     uint64_t cpu = cpu_ns(), computed = cpu - l->cpu;
     for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED; i++) {
         struct gomp_region *region = gomp_region_registered(i);
-        if (!region || !gomp_region_is_alone(region) ||
-            atomic_load_explicit(&region->gate, memory_order_relaxed) == 0)
+        if (!region || !gomp_region_is_alone(region))
+            continue;
+        /* acquire, both: if this is the next region's function, its gate is closed, or its epoch is seen, too
+         * (gomp_region_open) */
+        void (*fn) (void *) = atomic_load_explicit(&region->fn, memory_order_acquire);
+        if (atomic_load_explicit(&region->gate, memory_order_acquire) == 0)
             continue;
         uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
         open = true;
         if (l->epochs[i] == epoch) {
             if (computed >= PERIOD_NS / 2)
-                gomp_history_alone_stalls(atomic_load_explicit(&region->fn, memory_order_relaxed));
+                gomp_history_alone_stalls(fn);
             atomic_store_explicit(&region->tickets.alone, false, memory_order_relaxed);
             gomp_want_cores();
         }
@@ -313,9 +316,8 @@ static bool own_no_core (void)
 /* No thread that holds a core gets anywhere: let all that waits run beside them. */
 static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
-    if (now->region && verdict_on(now->fn) == GOMP_UNKNOWN && !order_is_apart(now->region) &&
-        gomp_busy_waits_near(now->fn))
-        note_verdict(now->fn, 0, GOMP_SPINS);
+    if (now->region && !order_is_apart(now->region))
+        atomic_store_explicit(&gomp_history_of(now->fn)->stalled, true, memory_order_relaxed);
     bool made = gomp_run_unheld(now->count);
     note_starved(w, made, cpu - w->since_cpu < PERIOD_NS);
     if (now->region && !own_no_core()) {

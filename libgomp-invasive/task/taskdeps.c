@@ -344,8 +344,8 @@ static void clear_entry (struct entry *e)
     memset(e, 0, sizeof *e);
 }
 
-/* Written from end to end at once: new memory that is read first is mapped twice, and the second time the kernel
- * interrupts all cores of the process. */
+/* Written from end to end at once, which calloc does not do: new memory that is read first is mapped twice, and the
+ * second time the kernel interrupts all cores of the process. */
 static struct gomp_deps *make_table (size_t size)
 {
     size_t bytes = sizeof(struct gomp_deps) + size * sizeof(struct entry);
