@@ -30,8 +30,8 @@ def stress(top, tmp_path, run_program, sanitizers):
         (tmp_path / "libgomp.h").write_text(LIBGOMP_H)
         ours = top / "libgomp-invasive"
         subprocess.run(
-            [*os.environ.get("CC", "gcc").split(), "-std=gnu17", "-O1", "-g", "-pthread", "-Wall",
-             "-Wextra", "-Werror", "-Wno-tsan", f"-fsanitize={sanitizers}",
+            [*os.environ.get("CC", "gcc").split(), "-std=gnu17", "-O1", "-g", "-pthread",
+             "-DINV_ASSERTIONS", "-Wall", "-Wextra", "-Werror", "-Wno-tsan", f"-fsanitize={sanitizers}",
              "-fno-sanitize-recover=all", "-I", tmp_path, "-I", ours / "overlay", "-I", top,
              "-I", top / "include", ours / f"test_{program}_stress.c",
              *(ours / "overlay" / name for name in files), "-o", tmp_path / program],
