@@ -80,11 +80,13 @@ static int hold_of_woken(struct inv_parked *entry, int i)
     int hold = take_handed(i);
     inv_thread_was_asleep();
     int core = atomic_load_explicit(&entry->core, memory_order_relaxed);
+    if (core >= (int)inv_process.ncores)
+        core = INV_NO_CORE; /* another process has written this */
     if (hold != INV_HOLD_NONE) {
         inv_hold_begin(hold);
         return hold;
     }
-    if (core >= 0 && (unsigned)core < inv_process.ncores && !inv_process.anonymous &&
+    if (core >= 0 && !inv_process.anonymous &&
         inv_core_borrow(inv_process.table, (unsigned)core, inv_process.slot)) {
         inv_tool_arrived(core);
         inv_hold_begin(core); /* pins where the waker has not: rmd does not */
