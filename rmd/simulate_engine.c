@@ -112,6 +112,7 @@ void sim_own(struct sim_engine *e, unsigned i, unsigned cores)
     a->owned = cores;
     a->fresh = a->fresh < cores ? a->fresh : cores;
     if (a->state == SIM_COMPUTES) {
+        update_heaps(e, i); /* what it had borrowed may be its own now: nothing to be taken from it */
         reclaim_cores(e, i);
         a->fresh = 0; /* the others it has borrowed before */
     }
