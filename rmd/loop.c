@@ -2,6 +2,7 @@
 /* loop.c - epoll. */
 #define _GNU_SOURCE
 #include "loop.h"
+#include "assertion.h"
 #include "log.h"
 
 #include <errno.h>
@@ -72,6 +73,7 @@ int rmd_loop(void)
         if (n == 1) {
             struct rmd_source *source = e.data.ptr;
             pthread_mutex_lock(&turn);
+            inv_assert(running && source->ready);
             source->ready(source, e.events);
             pthread_mutex_unlock(&turn);
         } else if (n < 0 && errno != EINTR) {
