@@ -57,7 +57,7 @@ install_packages() {
 # ORDINARY-BUILD/NAME; what is preloaded into programs is the ordinary build's.  -O1 takes the
 # compiler half the time, and has it warn of other things; -g1 has the lines that sanitizers say.
 sanitized_build() {
-    configure_and_build "$1/$2" "all check-programs" --enable-sanitizers="$3" --disable-werror \
+    configure_and_build "$1/$2" "all check-programs" --enable-assertions --enable-sanitizers="$3" --disable-werror \
         CFLAGS="${CFLAGS:--O1 -g1}"
     [ -L "$1/$2/lib" ] || rm -rf "$1/$2/lib"
     ln -sfn ../lib "$1/$2/lib"

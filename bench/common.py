@@ -200,7 +200,7 @@ class Context:
         self.runs: list[Run] = []
         self.progress = sys.stdout  # where lines go that are no result
         if not (build / "invade").exists():
-            raise BenchError(f"no build in {build}: run ./run-tests or ./quickstart first, "
+            raise BenchError(f"no build in {build}: build as DEVELOPERS.md says, "
                              "or set INVASIVE_BUILD")
 
     def selected(self, kind: str, name: str) -> bool:

@@ -43,7 +43,7 @@ PIECE = 250_000  # inputs of one process: what is lost when all is stopped
 PIECE_TIMEOUT_S = 7200  # it may be stopped meanwhile, and need not be in a hurry
 INTERRUPTED = "libFuzzer: run interrupted"
 CLANG = "clang-14"
-FLAGS = ("-std=gnu17 -O2 -g1 -DINV_SMALL -fno-omit-frame-pointer "
+FLAGS = ("-std=gnu17 -O2 -g1 -DINV_SMALL -DINV_ASSERTIONS -fno-omit-frame-pointer "
          "-fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -pthread").split()
 # Sources that nothing here needs, or that are part of a target.
 ELSEWHERE = {"bell", "fd_holder", "procstat", "rmctl", "rmctl_complete", "rmctl_simulate",

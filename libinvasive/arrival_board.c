@@ -11,6 +11,7 @@ static uint64_t bits_of(unsigned w, unsigned first, unsigned lines)
 {
     unsigned lo = w * 64 < first ? first - w * 64 : 0;
     unsigned end = first + lines, hi = end >= (w + 1) * 64 ? 64 : end - w * 64;
+    inv_assert(lines > 0 && end <= INV_ARRIVAL_LINES && lo < hi && hi <= 64);
     uint64_t below_hi = hi == 64 ? ~UINT64_C(0) : (UINT64_C(1) << hi) - 1;
     return below_hi & ~((UINT64_C(1) << lo) - 1);
 }
@@ -20,6 +21,7 @@ static uint64_t bits_of(unsigned w, unsigned first, unsigned lines)
 static bool claim_bits(_Atomic uint64_t *word, uint64_t bits)
 {
     uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+    inv_assert(bits != 0);
     do {
         if (old & bits)
             return false;
@@ -62,6 +64,7 @@ int inv_arrival_board_alloc(struct inv_table *t, unsigned lines)
             atomic_store_explicit(&line->slot, 0, memory_order_relaxed);
             atomic_store_explicit(&line->sleeping, 0, memory_order_relaxed);
         }
+        inv_assert(first + lines <= INV_ARRIVAL_LINES);
         return (int)first;
     }
     return -1;

@@ -83,6 +83,7 @@ static bool is_time(struct inv_background *b, uint64_t now)
  * thread that has run and has not gone to sleep since waits for its turn. */
 static int threads_at_work(struct inv_background *b, double computed, double time, bool slept)
 {
+    inv_assert(time > 0);
     bool ran = computed >= TRACE * time && computed >= LEAST_TRACE_NS;
     if (ran || slept)
         b->ran_ns = slept ? 0 : b->now_ns;
@@ -107,6 +108,7 @@ int inv_background_count(struct inv_background *b, bool keeps)
     if (first)
         return INV_BACKGROUND_UNKNOWN;
     int found = threads_at_work(b, computed, time, slept);
+    inv_assert(found >= 0 && b->period_ns >= FIRST_PERIOD_NS);
     bool doubtful = found == 0 && b->found > 0;
     b->found = found;
     if (found || doubtful)

@@ -118,6 +118,7 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
         return atomic_load_explicit(&slot->constraint_seq, memory_order_relaxed);
     if (inv_traced())
         trace_constraint(slot, c);
+    inv_assert(!atomic_load_explicit(&writing, memory_order_relaxed)); /* under announce_lock */
     atomic_store_explicit(&writing, true, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); /* partner: is_in_force */
     atomic_store_explicit(&slot->min_cores, c->min_cores, memory_order_relaxed);
@@ -300,6 +301,7 @@ static int announce_part(const double *workload, const struct inv_scalability *s
     struct inv_slot *slot = our_slot();
     pthread_mutex_lock(&announce_lock);
     struct inv_constraint c = read_announced(slot);
+    inv_assert((workload == NULL) != (scalability == NULL));
     if (workload)
         c.workload = *workload;
     if (scalability)

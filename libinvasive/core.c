@@ -49,6 +49,10 @@ static bool __attribute__((noinline)) move_traced(struct inv_table *t, unsigned 
 
 static bool change_word(struct inv_table *t, unsigned core, inv_word *seen, inv_word next)
 {
+    inv_assert(inv_word_epoch(next) == ((inv_word_epoch(*seen) + 1) & 0xffffff));
+    inv_assert(!inv_word_handed(next) || inv_word_holder(next) != INV_NOBODY);
+    inv_assert(!inv_word_handed(next) || !inv_word_reclaim(next) ||
+               inv_word_holder(next) == inv_word_holder(*seen)); /* a new holder is not asked yet */
     if (inv_tracing(t))
         return move_traced(t, core, seen, next);
     bool moved = exchange_word(t, core, seen, next);
@@ -106,12 +110,15 @@ static void count_taken(struct inv_table *t, unsigned core, inv_word old, unsign
 
 bool inv_core_borrow(struct inv_table *t, unsigned core, unsigned me)
 {
+    inv_assert(me < INV_MAX_SLOTS);
     inv_word w = word_of(t, core);
     do {
         bool mine = inv_word_owner(w) == me + 1;
         if (inv_word_holder(w) != INV_NOBODY || (inv_word_reclaim(w) && !mine))
             return false;
     } while (!change_word(t, core, &w, inv_word_next(w, me + 1, inv_word_owner(w), false)));
+    inv_assert(inv_word_holder(w) == INV_NOBODY);
+    inv_assert(!inv_word_reclaim(w) || inv_word_owner(w) == me + 1);
     count_taken(t, core, w, me);
     return true;
 }
@@ -135,6 +142,8 @@ int inv_core_borrow_near(struct inv_table *t, unsigned home, unsigned me)
     unsigned low = home, high = home + 1; /* low .. high - 1 have been looked at */
     for (unsigned reach = INV_SAME_CORE; low > 0 || high < ncores; reach++) {
         unsigned most = reach < INV_SAME_MACHINE ? reach : UINT8_MAX;
+        inv_assert(low <= home && home < high && high <= ncores);
+        inv_assert(reach <= INV_SAME_MACHINE); /* the last round takes in all */
         for (; high < ncores && inv_core_at(t, high)->apart <= most; high++)
             if (borrow_if_free(t, high, me))
                 return (int)high;
@@ -147,12 +156,14 @@ int inv_core_borrow_near(struct inv_table *t, unsigned home, unsigned me)
 
 bool inv_core_lend(struct inv_table *t, unsigned core, unsigned me)
 {
+    inv_assert(me < INV_MAX_SLOTS);
     inv_word w = word_of(t, core);
     do {
         if (inv_word_holder(w) != me + 1)
             return false;
     } while (!change_word(t, core, &w,
                           inv_word_next(w, INV_NOBODY, inv_word_owner(w), inv_word_reclaim(w))));
+    inv_assert(inv_word_holder(w) == me + 1);
     count_held_time(t, core, w);
     if (inv_word_owner(w) == me + 1)
         add_to_counter(&inv_slot_at(t, me)->counters.lends, 1);
@@ -161,6 +172,7 @@ bool inv_core_lend(struct inv_table *t, unsigned core, unsigned me)
 
 enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned owner)
 {
+    inv_assert(owner < INV_MAX_SLOTS);
     unsigned name = owner + 1;
     inv_word w = word_of(t, core), next;
     do {
@@ -175,22 +187,27 @@ enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned o
         else
             next = inv_word_next(w, inv_word_holder(w), name, true);
     } while (!change_word(t, core, &w, next));
+    inv_assert(inv_word_owner(w) == name && inv_word_holder(w) != name);
     if (inv_word_holder(w) == INV_NOBODY) {
+        inv_assert(inv_word_holder(next) == name && !inv_word_reclaim(next));
         count_taken(t, core, w, owner);
         return INV_RECLAIM_GOT;
     }
+    inv_assert(inv_word_reclaim(next) && inv_word_holder(next) == inv_word_holder(w));
     add_to_counter(&inv_slot_at(t, owner)->counters.reclaims, 1);
     return INV_RECLAIM_ASKED;
 }
 
 bool inv_core_reclaim_cancel(struct inv_table *t, unsigned core, unsigned owner)
 {
+    inv_assert(owner < INV_MAX_SLOTS);
     inv_word w = word_of(t, core);
     unsigned tries = 0;
     do {
         if (inv_word_owner(w) != owner + 1 || !inv_word_reclaim(w) || tries++ == RMD_TRIES)
             return false;
     } while (!change_word(t, core, &w, inv_word_next(w, inv_word_holder(w), owner + 1, false)));
+    inv_assert(inv_word_owner(w) == owner + 1 && inv_word_reclaim(w));
     return inv_word_holder(w) == INV_NOBODY;
 }
 
@@ -203,6 +220,7 @@ bool inv_core_claim(struct inv_table *t, unsigned core, unsigned me)
     } while (!change_word(t, core, &w,
                           inv_word_next(w, me + 1, inv_word_owner(w), inv_word_reclaim(w)) &
                        ~INV_WORD_HANDED));
+    inv_assert(inv_word_holder(w) == me + 1 && inv_word_handed(w));
     return true;
 }
 
@@ -218,6 +236,8 @@ bool inv_core_forgo(struct inv_table *t, unsigned core, unsigned me)
         next = inv_word_next(w, given ? INV_NOBODY : inv_word_holder(w), inv_word_owner(w),
                              inv_word_reclaim(w) && inv_word_owner(w) != me + 1);
     } while (!change_word(t, core, &w, next));
+    inv_assert(!given || inv_word_holder(next) == INV_NOBODY);
+    inv_assert(!inv_word_reclaim(next) || inv_word_owner(next) != me + 1);
     if (given)
         count_held_time(t, core, w);
     return inv_word_holder(next) == INV_NOBODY;
@@ -225,6 +245,7 @@ bool inv_core_forgo(struct inv_table *t, unsigned core, unsigned me)
 
 bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned *evicted)
 {
+    inv_assert(owner < INV_MAX_SLOTS);
     unsigned name = owner + 1;
     inv_word w = word_of(t, core);
     do {
@@ -235,6 +256,7 @@ bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned
     count_held_time(t, core, w);
     add_to_counter(&inv_slot_at(t, owner)->counters.evictions, 1);
     *evicted = inv_word_holder(w) - 1;
+    inv_assert(inv_word_holder(w) != INV_NOBODY && *evicted != owner);
     return true;
 }
 
@@ -254,6 +276,7 @@ bool inv_others_want(struct inv_table *t, unsigned me)
 
 bool inv_want_get(struct inv_table *t, unsigned me)
 {
+    inv_assert(me < INV_MAX_SLOTS);
     return atomic_load_explicit(&t->wanting[me / 64], memory_order_relaxed) >> me % 64 & 1;
 }
 
@@ -293,6 +316,7 @@ int inv_parked_take(struct inv_table *t, unsigned whom)
     uint64_t bits = atomic_load_explicit(parked, memory_order_relaxed);
     for (unsigned tries = 0; bits && tries < TAKE_TRIES; tries++) {
         int entry = 63 - __builtin_clzll(bits);
+        inv_assert(entry >= 0 && entry < INV_PARKED_MAX && bits >> entry & 1);
         uint64_t bit = UINT64_C(1) << entry;
         /* acquire: partner is the owner's fetch_or, so that the worker's tid is there.  Of several
          * takers one sees the bit still set. */
@@ -311,6 +335,7 @@ static void ring_parked(struct inv_table *t, unsigned whom, int entry, int core,
     if (entry < 0 || entry >= INV_PARKED_MAX)
         return;
     struct inv_parked *a = &inv_slot_at(t, whom)->parked_workers[entry];
+    inv_assert(core == INV_NO_CORE || (core >= 0 && core < INV_MAX_CORES));
     atomic_store_explicit(&a->core, core, memory_order_relaxed);
     int tid = atomic_load_explicit(&a->tid, memory_order_relaxed);
     if (pin && core >= 0 && tid > 0)
@@ -370,6 +395,7 @@ static bool give_in_turn(struct inv_table *t, unsigned me, int core, bool pin)
     const unsigned n = INV_SLOT_WORDS; /* not what the head says: it may change meanwhile */
     unsigned start = me < INV_MAX_SLOTS ? me + 1 : 0;
     uint64_t below = (UINT64_C(1) << start % 64) - 1;
+    inv_assert(start <= INV_MAX_SLOTS);
     for (unsigned k = 0; k <= n; k++) {
         unsigned i = (start / 64 + k) % n;
         uint64_t w = atomic_load_explicit(&t->wanting[i], memory_order_relaxed);
@@ -390,6 +416,7 @@ static bool give_in_turn(struct inv_table *t, unsigned me, int core, bool pin)
 static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool pin)
 {
     unsigned owner = inv_word_owner(w) - 1;
+    inv_assert(inv_word_holder(w) == INV_NOBODY && inv_word_reclaim(w));
     if (inv_word_owner(w) == INV_ELSEWHERE) {
         /* partner: rmd's bell thread, which acquires it, and then inv_core_left */
         atomic_fetch_add(&t->rmd_bell, 1);
@@ -427,6 +454,7 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
 void inv_core_offer(struct inv_table *t, unsigned core, unsigned me)
 {
     bool pin = me < INV_MAX_SLOTS; /* else rmd offers it */
+    inv_assert(me <= INV_MAX_SLOTS && core < INV_MAX_CORES);
     for (unsigned tries = 0; pin || tries < RMD_TRIES; tries++) {
         /* The lender's half of the promise at the top.  Partners: the fences of a wanter
          * that parks or sleeps (core.h) and the one in inv_want_set. */
@@ -469,9 +497,11 @@ static bool fetch_home(struct inv_table *t, unsigned core, unsigned whom)
             return false;
         else
             next = inv_word_next(w, holder, owner, true);
+        inv_assert(holder == INV_NOBODY || (owner == name && inv_word_reclaim(next)));
         if (!change_word(t, core, &w, next))
             continue;
         if (holder == INV_NOBODY) {
+            inv_assert(inv_word_handed(next) && inv_word_holder(next) == name);
             count_taken(t, core, w, whom);
             pin_sleeper(t, inv_slot_at(t, whom), core);
             return true;
@@ -512,6 +542,7 @@ static void disown(struct inv_table *t, long old)
  * it parks.  Partners of the fence: inv_want_set, and that of a worker that parks. */
 static void ask_for_owner(struct inv_table *t, unsigned core, unsigned name)
 {
+    inv_assert(name <= INV_MAX_SLOTS || name == INV_ELSEWHERE);
     atomic_thread_fence(memory_order_seq_cst);
     if (!inv_slot_valid(t, (long)name - 1) || !inv_want_get(t, name - 1))
         return;
@@ -526,6 +557,7 @@ static void ask_for_owner(struct inv_table *t, unsigned core, unsigned name)
 int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
 {
     unsigned name = new_owner < 0 ? INV_NOBODY : (unsigned)new_owner + 1;
+    inv_assert(new_owner < INV_MAX_SLOTS);
     inv_word w = word_of(t, core);
     if (inv_word_owner(w) == name)
         return (int)name - 1;
@@ -581,6 +613,7 @@ void inv_core_admit(struct inv_table *t, unsigned core)
 bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead)
 {
     unsigned name = dead + 1, tries = 0;
+    inv_assert(dead < INV_MAX_SLOTS);
     inv_word w = word_of(t, core);
     bool held, owned;
     do {
@@ -592,6 +625,7 @@ bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead)
                           inv_word_next(w, held ? INV_NOBODY : inv_word_holder(w),
                                         owned ? INV_NOBODY : inv_word_owner(w),
                                         !owned && inv_word_reclaim(w))));
+    inv_assert(held == (inv_word_holder(w) == name));
     if (held)
         count_held_time(t, core, w);
     return held;
@@ -600,6 +634,7 @@ bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead)
 bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder)
 {
     unsigned name = holder + 1, tries = 0;
+    inv_assert(name != INV_NOBODY);
     inv_word w = word_of(t, core);
     do {
         if (inv_word_holder(w) != name || tries++ == RMD_TRIES)
@@ -607,6 +642,7 @@ bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder)
     } while (!change_word(t, core, &w,
                           inv_word_next(w, INV_NOBODY, inv_word_owner(w),
                                         inv_word_reclaim(w) && inv_word_owner(w) != name)));
+    inv_assert(inv_word_holder(w) == name);
     count_held_time(t, core, w);
     return true;
 }
@@ -628,6 +664,8 @@ bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
         if (keeps == holder && owner == name && reclaim == inv_word_reclaim(w))
             return false;
         next = inv_word_next(w, keeps, name, reclaim);
+        inv_assert(keeps <= INV_MAX_SLOTS && inv_word_owner(next) == name);
+        inv_assert(!reclaim || name != INV_NOBODY);
     } while (!change_word(t, core, &w, next));
     disown(t, (long)inv_word_owner(w) - 1);
     ask_for_owner(t, core, name);
@@ -714,6 +752,7 @@ void inv_slot_reap(struct inv_table *t, unsigned dead, unsigned *freed)
     reap_slot(slot); /* before the cores: see inv_core_reap */
     for (unsigned c = 0; c < ncores && c < INV_MAX_CORES; c++)
         count += inv_core_reap(t, c, dead);
+    inv_assert(count <= ncores && count <= INV_MAX_CORES);
     int32_t tokens = atomic_exchange(&slot->tokens, 0);
     if (tokens > 0)
         atomic_fetch_add(&t->free_tokens, tokens);
@@ -750,6 +789,7 @@ bool inv_token_take(struct inv_table *t, unsigned me)
             return false;
         }
     } while (!atomic_compare_exchange_weak(&t->free_tokens, &n, n - 1));
+    inv_assert(n > 0);
     trace_token(t, 1);
     return true;
 }
@@ -800,6 +840,7 @@ int inv_pin(struct inv_table *t, int tid, int core)
     int cpu = inv_core_at(t, (unsigned)core)->os_cpu;
     if (cpu < 0 || cpu >= INV_MAX_CPUS)
         return cpu < 0 ? 0 : -EINVAL;
+    inv_assert(tid >= 0);
     int saved = errno;
     int result = inv_cpus_set_one(tid, (size_t)cpu) == 0 ? 0 : -errno;
     errno = saved;

@@ -9,6 +9,8 @@
 #ifndef INV_CPUS_H
 #define INV_CPUS_H
 
+#include "assertion.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -121,6 +123,7 @@ static inline int inv_cpus_set(pid_t tid, const struct inv_cpus *set)
 static inline int inv_cpus_set_one(pid_t tid, size_t cpu)
 {
     struct inv_cpus one;
+    inv_assert(cpu < INV_MAX_CPUS);
     size_t bytes = (cpu / INV_CPUS_WORD + 1) * sizeof *one.word;
     memset(&one, 0, bytes);
     one.word[cpu / INV_CPUS_WORD] = 1ul << cpu % INV_CPUS_WORD;

@@ -34,6 +34,7 @@ static bool is_alive(const struct inv_evicted *e)
 void inv_evicted_note(struct inv_evicted *e, int core, unsigned slot)
 {
     int32_t tid = atomic_load_explicit(&core_at(core)->holder_tid, memory_order_relaxed);
+    inv_assert(core >= 0 && core < INV_MAX_CORES);
     inv_repin_evicted(core, slot);
     bool known = tid > 0 && slot != inv_process.slot && inv_slot_valid(inv_process.table, slot);
     e->tid = known ? tid : 0;
@@ -55,6 +56,7 @@ void inv_evicted_admit(struct inv_evicted *e, int core)
         e->tid = 0;
         return;
     }
+    inv_assert(e->tid > 0 && e->core == core);
     inv_repin_but(INV_NO_CORE, e->tid, true); /* it is on the core now, and may move on */
     e->admitted = true;
     inv_sched_latency_lower(&e->latency);
@@ -65,6 +67,7 @@ void inv_evicted_remove(struct inv_evicted *e, int core)
     inv_sched_latency_restore(&e->latency);
     if (!e->tid || !e->admitted || e->core != core)
         return;
+    inv_assert(e->tid > 0 && e->core == core);
     e->admitted = false;
     if (thread_holds_core(e->tid) || !is_alive(e))
         e->tid = 0;

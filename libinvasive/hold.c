@@ -49,6 +49,7 @@ int inv_own_tid(void)
 {
     if (inv_tid == 0)
         inv_tid = (int)syscall(SYS_gettid);
+    inv_assert(inv_tid > 0);
     return inv_tid;
 }
 
@@ -140,6 +141,7 @@ void inv_thread_repin(int pinned)
 {
     if (pinned == INV_NO_CORE)
         return;
+    inv_assert(pinned >= 0);
     if (!inv_process.anonymous && placing_seen % 2 != 0)
         spread_self();
     else
@@ -197,6 +199,7 @@ void inv_assigned_core_follow(void)
 
 static bool core_is_ours(int core)
 {
+    inv_assert(core >= 0);
     inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
                                       memory_order_relaxed);
     return inv_word_owner(w) == inv_process.slot + 1;
@@ -238,6 +241,7 @@ int inv_hold_acquire(void)
             return (int)core;
         }
     }
+    inv_assert(not_held <= inv_process.ncores && owned <= inv_process.ncores);
     if (!not_held)
         return INV_HOLD_NONE;
     if (not_held == 1)
@@ -245,6 +249,7 @@ int inv_hold_acquire(void)
     int core = inv_core_borrow_near(t, home, inv_process.slot);
     if (core == INV_NO_CORE)
         return INV_HOLD_NONE;
+    inv_assert(core >= 0 && inv_hold_is_valid(core));
     inv_tool_arrived(core);
     return core;
 }
@@ -317,6 +322,7 @@ static bool is_only_on(int cpu)
 static void move_to(int hold)
 {
     struct inv_cpus cpus;
+    inv_assert(hold >= 0 && !inv_process.anonymous);
     int cpu = inv_core_at(inv_process.table, (unsigned)hold)->os_cpu;
     if (cpu < 0 || (sched_getcpu() == cpu && !evicted_from))
         return;
@@ -349,6 +355,8 @@ static void pin_self(int hold)
 
 void inv_hold_begin_handed(int hold, bool pinned)
 {
+    inv_assert(inv_hold_is_valid(hold));
+    inv_assert(inv_hold == INV_HOLD_NONE || inv_hold == hold); /* a thread has one hold */
     inv_hold = hold;
     if (hold < 0)
         return;
@@ -396,6 +404,7 @@ void inv_hold_begin(int hold)
 
 bool inv_core_is_held(int core)
 {
+    inv_assert(core >= 0);
     inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
                                       memory_order_relaxed);
     return inv_word_holder(w) == inv_process.slot + 1;
@@ -403,6 +412,7 @@ bool inv_core_is_held(int core)
 
 int inv_some_held_core(unsigned k)
 {
+    inv_assert(inv_process.ncores > 0);
     for (unsigned i = 0; i < inv_process.ncores; i++) {
         int core = (int)((k + i) % inv_process.ncores);
         if (inv_core_is_held(core))
@@ -413,6 +423,8 @@ int inv_some_held_core(unsigned k)
 
 bool inv_hold_handover(int hold, int tid, bool pin)
 {
+    inv_assert(hold != INV_HOLD_NONE && inv_hold_is_valid(hold));
+    inv_assert(tid > 0);
     if (hold < 0)
         return true;
     bool pinned = !pin || inv_pin(inv_process.table, tid, hold) == 0;
@@ -440,6 +452,7 @@ int inv_hold_detach(void)
 {
     int hold = inv_hold;
     int32_t me = inv_own_tid();
+    inv_assert(inv_hold_is_valid(hold));
     inv_hold = INV_HOLD_NONE;
     /* 0 while no thread holds the core: a hold on its way to another thread is not an idle one.  If
      * inv_hold_retake_idle was quicker, its caller has the hold now. */
@@ -542,6 +555,7 @@ unsigned inv_holds_asleep(unsigned *held)
 void inv_hold_release(int hold)
 {
     struct inv_table *t = inv_process.table;
+    inv_assert(inv_hold_is_valid(hold));
     inv_tool_leaves(hold);
     if (hold == INV_HOLD_TOKEN)
         inv_token_return(t, inv_process.slot);
@@ -552,6 +566,7 @@ void inv_hold_release(int hold)
 void inv_hold_lend(void)
 {
     inv_hold_release(inv_hold_detach());
+    inv_assert(inv_hold == INV_HOLD_NONE);
 }
 
 bool inv_hold_is_owned(void)
@@ -567,6 +582,7 @@ int inv_tokens_held(void)
 
 enum inv_verdict inv_hold_check(int hold)
 {
+    inv_assert(inv_hold_is_valid(hold));
     struct inv_table *t = inv_process.table;
     if (hold == INV_HOLD_TOKEN)
         return inv_token_overdrawn(t) && inv_tokens_held() > 1 ? INV_GIVE
@@ -614,6 +630,7 @@ void inv_repin_but(int core, int tid, bool binds)
     add_cores_here(&cpus, core);
     if (tid <= 0 || tid == inv_own_tid() || inv_cpus_count(&cpus) == 0)
         return;
+    inv_assert(core >= INV_NO_CORE && core < INV_MAX_CORES);
     if (binds)
         inv_cpus_set(tid, &cpus);
     else
@@ -643,6 +660,7 @@ int inv_hold_evict_overdue(void)
             asked_ns[core] = pending ? now : 0;
         else if (now - asked_ns[core] >= inv_reclaim_bound_ns(t) &&
                  inv_core_evict(t, core, inv_process.slot, &evicted)) {
+            inv_assert(evicted != inv_process.slot);
             asked_ns[core] = 0;
             inv_repin_evicted((int)core, evicted);
             inv_tool_arrived((int)core);

@@ -36,6 +36,7 @@ static int entry_alloc(void)
     uint64_t set = atomic_load_explicit(&free_entries, memory_order_relaxed);
     while (set) {
         int i = (set >> last & 1) != 0 ? (int)last : __builtin_ctzll(set);
+        inv_assert(i >= 0 && i < INV_PARKED_MAX && (set >> i & 1));
         if (atomic_compare_exchange_weak_explicit(&free_entries, &set, set & ~(UINT64_C(1) << i),
                                                   memory_order_acquire, memory_order_relaxed)) {
             last = (unsigned)i;
@@ -47,7 +48,9 @@ static int entry_alloc(void)
 
 static void entry_free(int i)
 {
-    atomic_fetch_or_explicit(&free_entries, UINT64_C(1) << i, memory_order_release);
+    uint64_t before =
+        atomic_fetch_or_explicit(&free_entries, UINT64_C(1) << i, memory_order_release);
+    inv_assert(!(before >> i & 1)); /* the caller had it */
 }
 
 /* Take the bit back.  False when a waker has it already and the bell will ring. */
@@ -64,6 +67,7 @@ static int take_handed(int i)
         /* seq_cst, and callers before handed: partner is inv_parked_wake */
         bool coming = atomic_load(&callers[i]) > 0;
         int hold = atomic_exchange(&handed[i], INV_HOLD_NONE);
+        inv_assert(inv_hold_is_valid(hold));
         if (hold != INV_HOLD_NONE || !coming)
             return hold;
         inv_cpu_relax();
@@ -73,14 +77,17 @@ static int take_handed(int i)
 /* The hold of a woken worker: handed over, or borrowed on the waker's hint. */
 static int hold_of_woken(struct inv_parked *entry, int i)
 {
+    inv_assert(inv_hold == INV_HOLD_NONE);
     int hold = take_handed(i);
     inv_thread_was_asleep();
     int core = atomic_load_explicit(&entry->core, memory_order_relaxed);
+    if (core >= (int)inv_process.ncores)
+        core = INV_NO_CORE; /* another process has written this */
     if (hold != INV_HOLD_NONE) {
         inv_hold_begin(hold);
         return hold;
     }
-    if (core >= 0 && (unsigned)core < inv_process.ncores && !inv_process.anonymous &&
+    if (core >= 0 && !inv_process.anonymous &&
         inv_core_borrow(inv_process.table, (unsigned)core, inv_process.slot)) {
         inv_tool_arrived(core);
         inv_hold_begin(core); /* pins where the waker has not: rmd does not */
@@ -98,12 +105,14 @@ static int hold_of_woken(struct inv_parked *entry, int i)
 
 bool inv_worker_park(_Atomic uint32_t *word, uint32_t expected)
 {
+    inv_assert(inv_hold == INV_HOLD_NONE);
     int i = entry_alloc();
     if (i < 0)
         return false;
     struct inv_slot *slot = our_slot();
     struct inv_parked *entry = &slot->parked_workers[i];
     uint32_t seen = atomic_load_explicit(&entry->bell, memory_order_relaxed);
+    inv_assert(!(atomic_load_explicit(&free_entries, memory_order_relaxed) >> i & 1));
     atomic_store_explicit(&entry->tid, inv_own_tid(), memory_order_relaxed);
     atomic_store_explicit(&entry->core, INV_NO_CORE, memory_order_relaxed);
     /* seq_cst, and the looks after it: partner is inv_core_offer, which frees a core first and
@@ -135,6 +144,7 @@ bool inv_worker_park(_Atomic uint32_t *word, uint32_t expected)
         return true;
     /* The worker had acquired a hold itself when a waker gave it another one.  It keeps the first
      * and hands the other on. */
+    inv_assert(inv_hold == second);
     if (second != INV_HOLD_NONE) {
         inv_hold_detach();
         if (!inv_parked_wake(second))
@@ -147,6 +157,8 @@ bool inv_worker_park(_Atomic uint32_t *word, uint32_t expected)
 /* Takes worker i, if it is parked, and gives it the hold.  The worker wakes on the core. */
 static bool wake_one(int i, int hold, int core)
 {
+    inv_assert(i >= 0 && i < INV_PARKED_MAX && inv_hold_is_valid(hold));
+    inv_assert(hold < 0 || core == hold);
     /* A worker does not wait for a caller that brings no hold.  It may wake on the caller's core
      * and run before the caller has come out of the system call that wakes it. */
     if (hold != INV_HOLD_NONE)
@@ -159,8 +171,10 @@ static bool wake_one(int i, int hold, int core)
             atomic_store(&handed[i], hold);
         inv_parked_ring(inv_process.table, inv_process.slot, i, core);
     }
-    if (hold != INV_HOLD_NONE)
-        atomic_fetch_sub(&callers[i], 1);
+    if (hold != INV_HOLD_NONE) {
+        unsigned before = atomic_fetch_sub(&callers[i], 1);
+        inv_assert(before > 0);
+    }
     return taken;
 }
 

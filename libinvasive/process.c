@@ -476,6 +476,7 @@ static void widen_mask(void)
 
 static void join_once(int rank, int size, int local_size)
 {
+    inv_assert(!inv_managed() && inv_hold == INV_HOLD_NONE);
     if (!inv_wanted())
         return;
     if (inv_cpus_get(0, &inv_process.wide_mask)) {
@@ -498,6 +499,7 @@ static void join_once(int rank, int size, int local_size)
     atomic_store_explicit(&inv_trace_ring, slot, memory_order_relaxed);
     inv_record_begin();
     bool held = acquire_first_hold(request.local_size);
+    inv_assert(held == (inv_hold != INV_HOLD_NONE) && inv_hold_is_valid(inv_hold));
     if (has_joiner)
         pthread_setspecific(joiner, &joiner);
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
@@ -547,7 +549,9 @@ static void join_alone_once(unsigned ncores)
     inv_process.ncores = ncores;
     inv_process.alone = true;
     inv_process.table = table;
+    inv_assert(!inv_managed() && ncores >= 1 && ncores <= INV_MAX_CORES);
     acquire_first_hold(1);
+    inv_assert(inv_hold >= 0 && inv_hold < (int)ncores); /* no other process can have taken it */
     if (has_joiner)
         pthread_setspecific(joiner, &joiner);
     /* release: partner is inv_managed */
@@ -593,6 +597,7 @@ void inv_leave(const char *reason)
         complain("invasive: %s: running unmanaged.", reason);
     if (inv_hold != INV_HOLD_NONE)
         inv_hold_lend();
+    inv_assert(inv_hold == INV_HOLD_NONE);
     inv_tool_left_domain();
     inv_thread_unpin();
     inv_cpus_set(0, &inv_process.own_mask);

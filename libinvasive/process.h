@@ -46,6 +46,13 @@ extern struct inv_process inv_process;
 /* The hold of the calling thread; INV_HOLD_NONE in threads that we do not manage. */
 extern __thread int inv_hold __attribute__((tls_model("initial-exec")));
 
+/* May a thread of this process have this as its hold?  INV_HOLD_NONE included. */
+static inline bool inv_hold_is_valid(int hold)
+{
+    return hold == INV_HOLD_NONE ||
+           (inv_process.anonymous ? hold == INV_HOLD_TOKEN : hold >= 0 && hold < INV_MAX_CORES);
+}
+
 static inline bool inv_managed(void)
 {
     return atomic_load_explicit(&inv_process.managed, memory_order_acquire);

@@ -12,6 +12,7 @@ unsigned inv_scalability_points(const struct inv_scalability *s)
     unsigned n = 0;
     while (n < INV_SCALABILITY_POINTS && s->point[n].cores)
         n++;
+    inv_assert(n <= INV_SCALABILITY_POINTS);
     return n;
 }
 
@@ -51,6 +52,7 @@ bool inv_scalability_is_written(struct inv_slot *slot, const struct inv_scalabil
 void inv_scalability_write(struct inv_slot *slot, const struct inv_scalability *s)
 {
     unsigned n = inv_scalability_points(s);
+    inv_assert(inv_scalability_valid(s) && n <= INV_GRAPH_WORDS);
     for (unsigned i = 0; i < INV_GRAPH_WORDS; i++)
         atomic_store_explicit(&slot->scalability[i], i < n ? word_of(s->point[i]) : 0,
                               memory_order_relaxed);

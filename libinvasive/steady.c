@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /* steady.c - see steady.h. */
 #include "steady.h"
+#include "assertion.h"
 
 #include <math.h>
 
@@ -8,12 +9,15 @@ static const double CLEARLY = 0.10, SLIGHTLY = 0.05; /* other than told */
 
 static bool set_told(struct inv_steady *s, double value)
 {
+    inv_assert(value >= 0);
     *s = (struct inv_steady){.told = value};
     return true;
 }
 
 bool inv_steady_add(struct inv_steady *s, double value)
 {
+    inv_assert(value >= 0 && s->told >= 0);
+    inv_assert(s->run < INV_STEADY_RUN && s->side >= -1 && s->side <= 1);
     s->all += value;
     s->count++;
     if (s->told == 0)

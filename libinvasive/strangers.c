@@ -108,6 +108,8 @@ static void place_holders(bool by_kernel)
 {
     struct inv_table *t = inv_process.table;
     struct inv_cpus cpus;
+    inv_assert(atomic_load_explicit(&looking, memory_order_relaxed)); /* by the caller */
+    inv_assert((atomic_load_explicit(&inv_placing, memory_order_relaxed) % 2 == 0) == by_kernel);
     atomic_fetch_add_explicit(&inv_placing, 1, memory_order_relaxed);
     inv_spread_cpus(&cpus);
     for (unsigned c = 0; by_kernel && c < inv_process.ncores; c++) {
@@ -120,6 +122,7 @@ static void place_holders(bool by_kernel)
 static void decide_placement(double part)
 {
     bool by_kernel = atomic_load_explicit(&inv_placing, memory_order_relaxed) % 2 != 0;
+    inv_assert(part >= 0);
     last.quiet = part < QUIET ? last.quiet + 1 : 0;
     if (!by_kernel && part > BUSY)
         place_holders(true);
@@ -138,6 +141,7 @@ void inv_strangers_look(void)
     int saved = errno;
     unsigned count = 0;
     uint64_t taken = taken_ns(&count);
+    inv_assert(count <= INV_STRANGERS);
     if (last.at_ns)
         decide_placement((double)taken / (double)(now - last.at_ns));
     last.at_ns = now;

@@ -16,6 +16,7 @@
 #ifndef INV_TABLE_H
 #define INV_TABLE_H
 
+#include "assertion.h"
 #include "record.h"
 #include "trace.h"
 
@@ -82,6 +83,7 @@ static inline bool inv_word_handed(inv_word w) { return w & INV_WORD_HANDED; }
  * stays. */
 static inline inv_word inv_word_next(inv_word w, unsigned holder, unsigned owner, bool reclaim)
 {
+    inv_assert(holder <= 0xffff && owner <= 0xffff);
     bool handed = inv_word_handed(w) && holder == inv_word_holder(w) && holder != INV_NOBODY;
     return (inv_word)(holder & 0xffff) | (inv_word)(owner & 0xffff) << 16 |
            (inv_word)reclaim << 32 | (handed ? INV_WORD_HANDED : 0) |
@@ -248,24 +250,29 @@ enum {
  * from the table (inv_core_valid, inv_slot_valid) before it gets here. */
 static inline struct inv_core *inv_core_at(struct inv_table *t, unsigned core)
 {
+    inv_assert(core < INV_MAX_CORES);
     return (struct inv_core *)((char *)t + INV_CORES_OFFSET) + core;
 }
 static inline struct inv_slot *inv_slot_at(struct inv_table *t, unsigned slot)
 {
+    inv_assert(slot < INV_MAX_SLOTS);
     return (struct inv_slot *)((char *)t + INV_SLOTS_OFFSET) + slot;
 }
 static inline struct inv_arrival_line *inv_arrival_line_at(struct inv_table *t, unsigned line)
 {
+    inv_assert(line < INV_ARRIVAL_LINES);
     return (struct inv_arrival_line *)((char *)t + INV_ARRIVAL_OFFSET) + line;
 }
 /* What the process in the slot writes down for invade --report. */
 static inline struct inv_record *inv_record_at(struct inv_table *t, unsigned slot)
 {
+    inv_assert(slot < INV_MAX_SLOTS);
     return (struct inv_record *)((char *)t + INV_RECORDS_OFFSET) + slot;
 }
 /* ring < INV_TRACE_RINGS. */
 static inline struct inv_trace_ring *inv_trace_ring_at(struct inv_table *t, unsigned ring)
 {
+    inv_assert(ring < INV_TRACE_RINGS);
     return (struct inv_trace_ring *)((char *)t + INV_TRACE_OFFSET) + ring;
 }
 /* One load and a branch.  seq_cst, which costs nothing on x86: see `tracing`. */

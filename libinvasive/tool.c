@@ -92,6 +92,7 @@ static struct heard *heard_of(int hold)
 
 static void unlock_heard(struct heard *h)
 {
+    inv_assert(atomic_load_explicit(&h->locked, memory_order_relaxed));
     atomic_store_explicit(&h->locked, false, memory_order_release);
 }
 
@@ -140,6 +141,7 @@ static void tell_arrival(struct heard *h, int hold)
         h->held--;
     }
     h->held++;
+    inv_assert(hold == INV_HOLD_TOKEN || h->held == 1);
     tool->core_arrived(number_of(hold), is_owned(hold) ? INV_TOOL_OWN : INV_TOOL_BORROWED);
 }
 
@@ -148,6 +150,7 @@ static void tell_departure(struct heard *h, int hold, enum inv_tool_departure ho
     const struct inv_tool *tool = tool_to_tell(h);
     if (!tool || h->held == 0)
         return;
+    inv_assert(hold == INV_HOLD_TOKEN || h->held == 1);
     h->held--;
     tool->core_left(number_of(hold), how);
 }

@@ -120,6 +120,7 @@ static uint64_t fields_of(inv_word w)
 
 static uint64_t change(inv_word old, inv_word next)
 {
+    inv_assert(fields_of(next) >> 20 == 0 && fields_of(old) >> 20 == 0);
     return fields_of(next) | fields_of(old) << 20 | (uint64_t)inv_word_epoch(next) << 40;
 }
 

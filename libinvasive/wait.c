@@ -73,6 +73,7 @@ uint32_t inv_bell_read(void)
 static void take_home(int core)
 {
     int nobody = INV_NO_CORE;
+    inv_assert(core >= 0 && home == INV_NO_CORE);
     if (atomic_load_explicit(&our_slot()->home, memory_order_relaxed) != INV_NO_CORE)
         return;
     int tid = inv_threads_are_bound() ? inv_own_tid() : 0;
@@ -100,6 +101,7 @@ static bool worth_keeping(void)
 static bool keep_hold(void)
 {
     int none = INV_HOLD_NONE;
+    inv_assert(!keeps && inv_hold_is_valid(inv_hold));
     if (!worth_keeping() || !(inv_hold == INV_HOLD_TOKEN || inv_hold_is_owned()))
         return false;
     enum inv_verdict verdict = inv_hold_poll();
@@ -114,6 +116,7 @@ static bool keep_hold(void)
 static bool stop_keeping(void)
 {
     int hold = inv_hold;
+    inv_assert(keeps && hold != INV_HOLD_NONE);
     keeps = false;
     if (atomic_compare_exchange_strong(&kept_hold, &hold, INV_HOLD_NONE))
         return true;
@@ -143,8 +146,16 @@ static void lend_hold(void)
     inv_evicted_admit(&evicted_thread, hold);
 }
 
+/* One thread less waits. */
+static void stop_waiting(void)
+{
+    unsigned before = atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    inv_assert(before > 0);
+}
+
 void inv_wait_begin(void)
 {
+    inv_assert(home == INV_NO_CORE && !keeps); /* the thread's last wait is over */
     had_hold = inv_hold != INV_HOLD_NONE;
     if (!had_hold)
         return;
@@ -213,6 +224,7 @@ static void change_home(int core)
     }
     struct inv_table *t = inv_process.table;
     int old = home;
+    inv_assert(old >= 0 && core != old);
     home = core;
     atomic_store(&our_slot()->home, core);
     if (old != INV_NO_CORE && inv_core_forgo(t, (unsigned)old, inv_process.slot))
@@ -316,11 +328,13 @@ static int regain_hold(uint64_t start)
 /* The thread was a sleeper with a home.  It holds a core now and has no home any more. */
 static void leave_home(int hold)
 {
+    inv_assert(inv_hold_is_valid(hold));
     if (home == hold && home != INV_NO_CORE) {
         home = INV_NO_CORE;
         atomic_store(&our_slot()->home, INV_NO_CORE);
     } else if (home != INV_NO_CORE)
         change_home(INV_NO_CORE);
+    inv_assert(home == INV_NO_CORE);
 }
 
 /* Asks for an own core, to keep it; its borrower gives it to our home.  A borrower that has not done
@@ -360,6 +374,7 @@ static void start_keeping(void)
     }
     if (hold == INV_HOLD_NONE)
         return;
+    inv_assert(!keeps && inv_hold == INV_HOLD_NONE);
     leave_home(hold);
     inv_evicted_remove(&evicted_thread, hold);
     inv_thread_was_asleep();
@@ -396,13 +411,14 @@ void inv_wait_end(void)
         return;
     had_hold = false;
     if (keeps && stop_keeping() && inv_hold_poll() != INV_LOST) {
-        atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+        stop_waiting();
         return;
     }
     if (inv_hold != INV_HOLD_NONE) /* kept, and lost meanwhile */
         inv_hold_release(inv_hold_detach());
+    inv_assert(inv_hold == INV_HOLD_NONE && !keeps);
     if (inv_process.anonymous) {
-        atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+        stop_waiting();
         inv_token_force(inv_process.table, inv_process.slot);
         inv_tool_arrived(INV_HOLD_TOKEN);
         inv_hold_begin(INV_HOLD_TOKEN);
@@ -418,7 +434,7 @@ void inv_wait_end(void)
     } else
         inv_tool_arrived(home);
     /* Only now: until here idle workers give their cores up when they see it. */
-    atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    stop_waiting();
     leave_home(hold);
     inv_evicted_remove(&evicted_thread, hold);
     inv_thread_was_asleep();

@@ -52,6 +52,18 @@ AM_CONDITIONAL([SANITIZED], [test "x$enable_sanitizers" != xno])
 INV_FOUND([sanitizers], [$enable_sanitizers])
 ])
 
+dnl What must hold at a transition (libinvasive/assertion.h).  Off in what is installed and measured.
+AC_DEFUN([INV_ASSERT], [
+AC_ARG_ENABLE([assertions],
+  [AS_HELP_STRING([--enable-assertions],
+    [end a process, with a line on stderr, in which an invariant is broken; make clean after a change])],
+  [], [enable_assertions=no])
+ASSERTION_CPPFLAGS=
+AS_IF([test "x$enable_assertions" != xno], [ASSERTION_CPPFLAGS=-DINV_ASSERTIONS])
+AC_SUBST([ASSERTION_CPPFLAGS])
+INV_FOUND([assertions], [$enable_assertions])
+])
+
 AC_DEFUN([INV_OPENMP], [
 AC_MSG_CHECKING([for OpenMP in $CC])
 inv_saved_CFLAGS=$CFLAGS

@@ -44,6 +44,7 @@ int shim_complete(int result, MPI_Request *request)
 /* The ranks that are `distance` after and before this one, modulo the size. */
 static int rank_after(const struct shim_agreement *a, int distance)
 {
+    inv_assert(a->size > 0 && a->rank >= 0 && a->rank < a->size && distance >= 0);
     return (a->rank + distance) % a->size;
 }
 static int rank_before(const struct shim_agreement *a, int distance)
@@ -66,6 +67,7 @@ static bool exchange_bytes(const struct shim_agreement *a, const void *out, int 
 bool shim_agreement_min(const struct shim_agreement *a, int *minima, int count)
 {
     int theirs[SHIM_AGREEMENT_MOST];
+    inv_assert(count > 0 && count <= SHIM_AGREEMENT_MOST);
     bool good = true;
     for (int distance = 1; good && distance < a->size; distance *= 2) {
         good = exchange_bytes(a, minima, rank_after(a, distance), theirs, rank_before(a, distance),
@@ -88,9 +90,11 @@ bool shim_agreement_allgather(const struct shim_agreement *a, const void *mine, 
     memcpy(near, mine, bytes);
     for (size_t known = 1; good && known < size; known *= 2) {
         size_t more = known < size - known ? known : size - known;
+        inv_assert(known + more <= size);
         good = exchange_bytes(a, near, rank_before(a, (int)known), near + known * bytes,
                               rank_after(a, (int)known), more * bytes);
     }
+    inv_assert(rank < size);
     memcpy((char *)all + rank * bytes, near, (size - rank) * bytes);
     memcpy(all, near + (size - rank) * bytes, rank * bytes);
     free(near);

@@ -27,6 +27,7 @@ static bool all_arrived(struct shim_arrival *a)
            (int64_t)(atomic_load_explicit(&c->line[a->next].epoch, memory_order_acquire) -
                      c->epoch) >= 0)
         a->next++;
+    inv_assert(a->next <= c->size);
     return a->next == c->size;
 }
 
@@ -98,6 +99,8 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
     if (!a->comm)
         return true;
     shim_comm_board(c);
+    inv_assert(c->rank >= 0 && c->rank < c->size);
+    inv_assert((c->line == NULL) == (c->header == NULL));
     /* release: partner is the acquire load in all_arrived() */
     if (c->line)
         atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
@@ -158,8 +161,10 @@ void shim_arrival_end(struct shim_arrival *a)
         shim_watch_end();
         return;
     }
-    if (a->counted)
-        atomic_fetch_sub_explicit(&threads_arrived, 1, memory_order_relaxed);
+    if (a->counted) {
+        int before = atomic_fetch_sub_explicit(&threads_arrived, 1, memory_order_relaxed);
+        inv_assert(before > 0);
+    }
     uint64_t end = shim_ticks();
     if (!a->waited)
         shim_workload_waited(a->start, end, false);

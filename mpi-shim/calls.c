@@ -73,6 +73,8 @@ int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status 
     bool suspended = shim_errhandler_suspend(c);
     int received = shim_wait_one(&e->receive, status, shim_member(c, e->source), e->call_site);
     int sent = shim_wait_one(&e->send, MPI_STATUS_IGNORE, shim_member(c, e->dest), e->call_site);
+    inv_assert(received != MPI_SUCCESS || e->receive == MPI_REQUEST_NULL); /* it has been completed */
+    inv_assert(sent != MPI_SUCCESS || e->send == MPI_REQUEST_NULL);
     return shim_errhandler_resume(suspended, c->handle, received != MPI_SUCCESS ? received : sent);
 }
 

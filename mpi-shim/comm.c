@@ -73,6 +73,7 @@ static void find_members(struct shim_comm *c)
     for (int r = 0; r < c->peers; r++) {
         c->member_of[r] =
             in_world(ranks[r]) ? shim_world.member_of[ranks[r]] : SHIM_MEMBER_NONE;
+        inv_assert(c->member_of[r] >= SHIM_MEMBER_NONE && c->member_of[r] < shim_world.members);
         if (c->member_of[r] == SHIM_MEMBER_NONE)
             all_here = false;
     }
@@ -131,6 +132,7 @@ static struct shim_comm *make_record(MPI_Comm comm)
     c->member_of = malloc((size_t)c->peers * sizeof *c->member_of);
     if (!c->member_of)
         abort();
+    inv_assert(c->rank >= 0 && c->rank < c->size && c->peers >= 0);
     find_members(c);
     return c;
 }
@@ -212,6 +214,7 @@ static void make_board(struct shim_comm *c)
     if (receive_board_number(c, &first) != MPI_SUCCESS || first < 0 ||
         first > INV_ARRIVAL_LINES - (int)lines)
         return;
+    inv_assert(c->board_first < 0 && c->all_here && !c->inter); /* a communicator has one board */
     c->board_first = first;
     c->header = inv_arrival_line_at(inv_process.table, (unsigned)first);
     c->line = c->header + 1;
@@ -227,6 +230,7 @@ void shim_comm_board(struct shim_comm *c)
 /* The last rank to leave frees the lines: before that, others may still read them. */
 static void drop_record(struct shim_comm *c)
 {
+    inv_assert((c->board_first >= 0) == (c->header != NULL));
     if (c->board_first >= 0) {
         unsigned lines = (unsigned)c->size + 1;
         /* acq_rel: what any rank did to a line comes before it is freed */

@@ -166,6 +166,7 @@ static bool judge_piece(struct inv_record *r, uint64_t end)
 {
     struct sum now[INV_MAX_SLOTS];
     int members = atomic_load_explicit(&shim_world.members, memory_order_acquire);
+    inv_assert(members >= 1 && members <= INV_MAX_SLOTS);
     for (int i = 0; i < members; i++)
         if (!interpolate_sum(inv_record_at(inv_process.table, shim_world.member[i].slot), end,
                              &now[i]))
@@ -186,10 +187,12 @@ static void end_piece(struct inv_record *r, uint64_t now)
     if (estimate.count == PENDING)
         memmove(estimate.pending, estimate.pending + 1,
                 --estimate.count * sizeof *estimate.pending);
+    inv_assert(estimate.count < PENDING);
     estimate.pending[estimate.count++] = now;
     unsigned done = 0;
     while (done < estimate.count && judge_piece(r, estimate.pending[done]))
         done++;
+    inv_assert(done <= estimate.count);
     estimate.count -= done;
     memmove(estimate.pending, estimate.pending + done, estimate.count * sizeof *estimate.pending);
 }

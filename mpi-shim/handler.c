@@ -66,6 +66,7 @@ static int asked_comms(MPI_Comm at[2])
 static int comms_to_change(MPI_Comm at[2])
 {
     int count = asked_comms(at);
+    inv_assert(count >= 0 && count <= 2);
     return count == 2 && !self_set ? 1 : count;
 }
 
@@ -115,6 +116,7 @@ void shim_errors_return_begin(void)
 void shim_errors_return_end(void)
 {
     pthread_mutex_lock(&lock);
+    inv_assert(returning > 0 && saved_count >= 0 && saved_count <= 2);
     returning--;
     for (int i = 0; returning == 0 && i < saved_count; i++) {
         shim_pmpi.Comm_set_errhandler(saved_of[i], saved[i]);

@@ -78,8 +78,12 @@ void shim_managed_group_add(const struct shim_agreement *a, MPI_Comm own, int ag
         abort(); /* the other ranks use the new group */
     for (int w = 0; w < shim_world.size; w++)
         g->rank_of[w] = -1;
-    for (int i = 0; i < a->size; i++)
+    for (int i = 0; i < a->size; i++) {
+        inv_assert(a->world_rank[i] >= 0 && a->world_rank[i] < shim_world.size);
+        inv_assert(g->rank_of[a->world_rank[i]] < 0); /* a rank is in a group once */
         g->rank_of[a->world_rank[i]] = i;
+    }
+    inv_assert(a->size > 0 && a->size <= shim_world.size);
     g->own = own;
     g->size = a->size;
     g->age = age;

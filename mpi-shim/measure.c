@@ -15,6 +15,7 @@
  *      origin; beyond the most, the last segment goes on (invasive.h).
  */
 #include "measure.h"
+#include "assertion.h"
 
 #include <math.h>
 
@@ -42,6 +43,7 @@ void shim_scalability_add(struct shim_scalability *s, double cores, double rate)
     b->latest = s->added;
     if (b->weight < MOST_WEIGHT)
         b->weight++;
+    inv_assert(b->weight >= 1 && b->weight <= MOST_WEIGHT);
     double share = 1 / b->weight;
     b->cores = b->weight == 1 ? cores : b->cores + (cores - b->cores) * share;
     b->rate = b->weight == 1 ? rate : b->rate + (rate - b->rate) * share;
@@ -77,6 +79,7 @@ static unsigned make_monotone(struct point *p, unsigned n)
             m--;
         }
     }
+    inv_assert(m <= n && (m > 0) == (n > 0));
     return m;
 }
 
@@ -94,6 +97,7 @@ static unsigned make_concave(struct point *p, unsigned n)
             m--;
         p[m++] = p[i];
     }
+    inv_assert(m <= n);
     return m;
 }
 
@@ -101,6 +105,7 @@ static unsigned make_concave(struct point *p, unsigned n)
 static double rate_at(const struct point *p, unsigned n, double cores)
 {
     unsigned i = 1;
+    inv_assert(n >= 2);
     while (i < n - 1 && p[i].cores < cores)
         i++;
     return p[i - 1].rate + slope(p[i - 1], p[i]) * (cores - p[i - 1].cores);
@@ -131,9 +136,12 @@ bool shim_scalability_graph(const struct shim_scalability *s, unsigned ncores,
     n = make_concave(p, n);
     unsigned first = low < 1.5 ? 1 : (unsigned)fmin(low + 0.5, ncores);
     unsigned last = high < 1.5 ? 1 : (unsigned)fmin(high + 0.5, ncores);
+    inv_assert(first >= 1 && first <= last && last <= ncores);
     double one = rate_at(p, n, 1);
     for (unsigned k = 0; k < INV_SCALABILITY_POINTS && k <= last - first; k++) {
         unsigned cores = cores_of_point(k, first, last);
+        inv_assert(cores >= first && cores <= last);
+        inv_assert(k == 0 || cores > graph->point[k - 1].cores);
         /* rounding must not make the graph steeper than the hull */
         graph->point[k].cores = cores;
         graph->point[k].speedup = (float)fmin(rate_at(p, n, cores) / one, cores);

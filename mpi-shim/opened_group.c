@@ -25,16 +25,22 @@ enum { NUMBERS = SHIM_TAG_REPORT / TOPICS };
 
 static int message_tag(int number, enum topic topic)
 {
+    inv_assert(number >= 0 && topic < TOPICS);
     return number % NUMBERS * TOPICS + (int)topic;
 }
 
-static int member_at(int world_rank) { return shim_world.member_of[world_rank]; }
+static int member_at(int world_rank)
+{
+    inv_assert(world_rank >= 0 && world_rank < shim_world.size);
+    return shim_world.member_of[world_rank];
+}
 
 /* An empty message to one and from one; they may be the same. */
 static void exchange_empty(const struct shim_managed_group *managed, int to, int from, int tag,
                            const void *call_site)
 {
     MPI_Request heard, told;
+    inv_assert(managed->rank_of[from] >= 0 && managed->rank_of[to] >= 0);
     if (shim_pmpi.Irecv(NULL, 0, MPI_BYTE, managed->rank_of[from], tag, managed->own, &heard) !=
         MPI_SUCCESS)
         return;
@@ -54,6 +60,7 @@ static bool can_send(const struct shim_managed_group *managed)
 
 static void run_barrier(const struct shim_opened_group *g, int tag, const void *call_site)
 {
+    inv_assert(g->me >= 0 && g->me < g->size);
     if (!can_send(g->managed))
         return;
     for (int hop = 1; hop < g->size; hop *= 2)

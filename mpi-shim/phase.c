@@ -18,6 +18,7 @@
  * an outer loop.  A pass of the marker costs a look-up and a compare.
  */
 #include "phase.h"
+#include "assertion.h"
 
 #include <string.h>
 
@@ -41,11 +42,13 @@ static inline unsigned number_site(struct shim_phase *p, uint32_t key)
         if (p->key[i] == 0) {
             if (p->sites == SHIM_PHASE_SITES)
                 return SHIM_PHASE_SITES - 1;
+            inv_assert(p->sites < SHIM_PHASE_SITES && key != 0);
             p->key[i] = key;
             p->number[i] = (uint8_t)p->sites++;
         } else
             i = (i + 1) % SHIM_PHASE_HASHED;
     }
+    inv_assert(p->number[i] < p->sites);
     return p->number[i];
 }
 
@@ -82,6 +85,7 @@ static void guess_period(struct shim_phase *p, uint32_t now, unsigned site)
     p->period = p->last[site] ? now - (p->last[site] - 1) : 0;
     if (p->period > SHIM_PHASE_PERIOD)
         p->period = 0;
+    inv_assert(p->period <= SHIM_PHASE_PERIOD && p->period <= now);
     p->matched = p->period ? count_repeated(p, now, p->period) : 0;
 }
 
@@ -100,6 +104,7 @@ static unsigned choose_marker(struct shim_phase *p, uint32_t now)
 
 static void set_marker(struct shim_phase *p, unsigned site)
 {
+    inv_assert(site < p->sites);
     p->marker = (int)site + 1;
     p->begun = false;
     p->bundle = p->left = 1;
@@ -142,6 +147,7 @@ static enum shim_phase_event pass_marker(struct shim_phase *p)
     p->begun = true;
     p->left = p->bundle;
     p->set = (struct shim_phase_set){{0}};
+    inv_assert(p->marker > 0 && p->left > 0);
     set_include(&p->set, (unsigned)p->marker - 1);
     if (event == SHIM_PHASE_BEGIN)
         p->ended = p->set; /* so that the first one's other sites come once only */
@@ -157,6 +163,7 @@ enum shim_phase_event shim_phase_call(struct shim_phase *p, uint32_t key)
         set_include(&p->set, site);
         return SHIM_PHASE_NONE;
     }
+    inv_assert(p->left > 0 && p->left <= p->bundle);
     return --p->left ? SHIM_PHASE_NONE : pass_marker(p);
 }
 
@@ -180,6 +187,7 @@ void shim_phase_lengthen(struct shim_phase *p)
     else if (p->bundle < SHIM_PHASE_BUNDLE) {
         p->left += p->bundle;
         p->bundle *= 2;
+        inv_assert(p->left <= p->bundle && p->bundle <= SHIM_PHASE_BUNDLE);
     }
 }
 
@@ -189,6 +197,7 @@ void shim_phase_shorten(struct shim_phase *p)
         p->bundle /= 2;
         if (p->left > p->bundle)
             p->left = p->bundle;
+        inv_assert(p->bundle >= 1);
     }
 }
 

@@ -268,6 +268,7 @@ bool shim_poll_wait(struct shim_wait *w)
         if (done || run.last - run.start < YIELD_US * shim_us)
             return done;
     }
+    inv_assert(run.tests > 0); /* the caller is in a run */
     run.slept = true;
     if (run.stay < STAY_FIRST_US * shim_us)
         run.stay = STAY_FIRST_US * shim_us;

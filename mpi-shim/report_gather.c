@@ -61,6 +61,7 @@ void shim_report_gather_plan(const struct shim_location *all)
         for (int r = 0; plan.from && r < size; r++)
             if (is_remote(&all[r], &all[root]))
                 plan.from[n++] = r;
+        inv_assert(!plan.from || n == plan.count);
     }
     if (plan.from || is_remote(&all[shim_world.rank], &all[root]))
         plan.root = root;

@@ -30,6 +30,7 @@ static uint64_t tag_of(uint64_t mix) { return mix << 16; }
 void shim_request_note(MPI_Request request, int member)
 {
     uint64_t mix = mix_handle(request);
+    inv_assert(member + 3 > 0 && member < INV_MAX_SLOTS);
     atomic_store_explicit(note_of(mix), tag_of(mix) | (uint16_t)(member + 3),
                           memory_order_relaxed);
 }
@@ -53,6 +54,7 @@ void shim_ring_line(struct inv_arrival_line *line, unsigned slot)
 
 void shim_ring_all_members(void)
 {
+    inv_assert(shim_world.members <= INV_MAX_SLOTS);
     for (int i = 0; i < shim_world.members; i++)
         if (i != shim_world.me)
             shim_ring_line(shim_world.member[i].sleep_flag, shim_world.member[i].slot);
@@ -74,6 +76,7 @@ void shim_ring_comm(const struct shim_comm *c)
     bool rings = false;
     for (int r = 0; r < c->peers; r++) {
         int member = c->member_of[r];
+        inv_assert(member < shim_world.members);
         if (member == shim_world.me)
             continue;
         /* relaxed: a hint */
@@ -98,6 +101,7 @@ void shim_ring_all_asleep(const struct shim_comm *c, bool at_arrival)
 {
     if (at_arrival && !all_have_arrived(c))
         return;
+    inv_assert(c->all_here && c->line); /* each rank is a member, and has a line */
     for (int r = 0; r < c->size; r++)
         if (r != c->rank)
             shim_ring_line(&c->line[r], shim_world.member[c->member_of[r]].slot);
@@ -110,6 +114,7 @@ void shim_ring_set_collect(struct shim_ring_set *set, int count, const MPI_Reque
     *set = (struct shim_ring_set){.all = false};
     for (int i = 0; i < count; i++) {
         int member = shim_request_member(requests[i]);
+        inv_assert(member < INV_MAX_SLOTS);
         if (member >= 0)
             set->bits[member / 64] |= UINT64_C(1) << member % 64;
         else if (member == SHIM_MEMBER_ALL)

@@ -71,6 +71,7 @@ static void note_opened(MPI_Session session, MPI_Info info)
     INV_UNCANCELLED;
     MPI_Group all;
     pthread_mutex_lock(&lock);
+    inv_assert(sessions >= 0);
     sessions++;
     if (threads_may_call(session))
         shim_threads_call();

@@ -150,6 +150,7 @@ static void leave_lines(int first, int lines)
 /* Takes line `mine`, unless another thread of this process has taken a line meanwhile. */
 static void take_line(int first, int lines, int mine)
 {
+    inv_assert(first >= 0 && mine >= first && mine < first + lines);
     pthread_mutex_lock(&lock);
     bool need = sleep_flags.mine < 0;
     if (need) {
@@ -189,6 +190,7 @@ static void number_members(const struct shim_agreement *a, const struct shim_loc
             continue;
         if (r == a->rank)
             shim_world.me = n;
+        inv_assert(n >= 0 && n < INV_MAX_SLOTS && world_rank >= 0 && world_rank < shim_world.size);
         shim_world.member[n].slot = (unsigned)all[r].slot;
         shim_world.member[n].sleep_flag =
             inv_arrival_line_at(inv_process.table, (unsigned)all[r].flag_line);

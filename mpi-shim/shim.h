@@ -39,6 +39,7 @@
 #ifndef SHIM_H
 #define SHIM_H
 
+#include "assertion.h"
 #include "arrival_board.h"
 #include "library.h"
 #include "process.h"
@@ -329,6 +330,7 @@ void shim_ring_all_members(void);
 void shim_ring_line(struct inv_arrival_line *line, unsigned slot);
 SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
 {
+    inv_assert(member >= SHIM_MEMBER_ALL && member < shim_world.members);
     if (member >= 0) {
         const struct shim_member *m = &shim_world.member[member];
         /* acquire: partner is the sleeper's store in wait.c; a hint, see ring.c */

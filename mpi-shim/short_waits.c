@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /* short_waits.c - see short_waits.h. */
 #include "short_waits.h"
+#include "assertion.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -83,6 +84,7 @@ static double median_ratio(const struct shim_short_waits *w)
 {
     double sorted[SHIM_SHORT_WAIT_RATIOS];
     unsigned n = w->ratios < SHIM_SHORT_WAIT_RATIOS ? w->ratios : SHIM_SHORT_WAIT_RATIOS;
+    inv_assert(n > 0);
     memcpy(sorted, w->ratio, sizeof sorted);
     qsort(sorted, n, sizeof *sorted, compare_doubles);
     return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
@@ -113,6 +115,7 @@ static void end_window(struct shim_short_waits *w)
     w->mean_ns[mode] = (double)(w->last_ns - w->first_ns) / (w->count - 1);
     if (!(w->mean_ns[other] > 0) || w->window - w->window_of[other] > NEAR_WINDOWS)
         return;
+    inv_assert(w->window >= w->window_of[other] && w->count > 1);
     double ratio = w->mean_ns[SHIM_HOLDS] / w->mean_ns[SHIM_LENDS];
     w->ratio[w->ratios++ % SHIM_SHORT_WAIT_RATIOS] = ratio;
     w->mean_ns[SHIM_LENDS] = w->mean_ns[SHIM_HOLDS] = 0;

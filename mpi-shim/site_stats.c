@@ -136,6 +136,7 @@ void shim_site_stats_count_call(enum shim_call call, const void *address)
     if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
         return; /* before shim_site_stats_start */
     thread.here = find_site(r, call, address);
+    inv_assert(thread.here < INV_SITES);
     add_to(&r->site[thread.here].calls, 1);
 }
 
@@ -196,6 +197,7 @@ void shim_site_stats_add_wait(uint64_t start, uint64_t end, bool slept)
     struct inv_record *r = get_record();
     if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
         return; /* a wait of set-up, before shim_site_stats_start */
+    inv_assert(thread.here < INV_SITES);
     struct inv_site *s = &r->site[thread.here];
     uint64_t ticks = end - start;
     add_to(&s->waited_ticks, ticks);

@@ -103,6 +103,7 @@ void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end)
 {
     enum { LEAST_PART = 4 };
     uint32_t least = shim_log(shim_us / LEAST_PART), last = shim_log(end - start), mean = shim_site_log(site);
+    inv_assert(site >= shim_sites && site < shim_sites + SHIM_SITES);
     bool first = atomic_load_explicit(&site->log, memory_order_relaxed) == 0;
     last = last > least ? last : least;
     mean = mean > least ? mean : least;
@@ -146,10 +147,12 @@ static bool move_to_other_core(void)
     atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
     while ((hold = inv_hold_acquire()) == INV_HOLD_NONE && shim_ticks() - start < MOVE_US * shim_us)
         inv_cpu_relax();
-    atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    unsigned before = atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    inv_assert(before > 0);
     if (hold == INV_HOLD_NONE)
         return false;
     int old = inv_hold_detach();
+    inv_assert(hold >= 0 && inv_hold_is_valid(hold) && inv_hold == INV_HOLD_NONE);
     inv_hold_begin(hold); /* first: the next thread on the old core must not find this one there */
     inv_hold_release(old);
     return true;
@@ -225,6 +228,8 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
 /* Sets or clears the sleep flags.  The caller checks again before it sleeps. */
 static void show_sleeping(struct shim_comm *c, bool sleeping)
 {
+    inv_assert(shim_world.me >= 0 && shim_world.me < shim_world.members);
+    inv_assert(!c || !c->line || (c->rank >= 0 && c->rank < c->size));
     /* release: partner is the acquire load in ring.c and arrival.c */
     atomic_store_explicit(&shim_world.member[shim_world.me].sleep_flag->sleeping, sleeping,
                           memory_order_release);
@@ -235,6 +240,8 @@ static void show_sleeping(struct shim_comm *c, bool sleeping)
 
 static void count_sleeper(const struct shim_sleep *s, int by)
 {
+    inv_assert(by == 1 || by == -1);
+    inv_assert(!s->counted || (s->comm && s->comm->header));
     if (s->counted)
         atomic_fetch_add_explicit(&s->comm->header->sleeping, (uint32_t)by, memory_order_seq_cst);
 }
@@ -300,6 +307,7 @@ static void keep_checking(struct shim_sleep *s, uint64_t now, uint64_t ticks)
 bool shim_sleep_slice(struct shim_sleep *s)
 {
     uint64_t before = shim_ticks();
+    inv_assert(s->slice >= 0); /* a sleep without an end would make no progress */
     inv_wait_sleep(s->seen, s->slice);
     uint64_t now = shim_ticks();
     uint32_t bell = inv_bell_read();
@@ -369,6 +377,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
                       bool until_rung)
 {
     uint64_t start = shim_ticks();
+    inv_assert(w->done);
     struct shim_sleep sleep;
     bool done, rung = false;
     begin_slices(&sleep, w, wait_start);

@@ -52,6 +52,7 @@ static void ring_others(void)
 
 static void fall_asleep(void)
 {
+    inv_assert(!shim_watch.asleep);
     ring_others();
     shim_watch.asleep = shim_watch.slept = true;
     shim_watch.rings = MOST_RINGS;
@@ -82,6 +83,7 @@ static void note_arrival(void)
 static void continue_sleep(bool library_yields)
 {
     struct shim_sleep *s = &shim_watch.sleep;
+    inv_assert(shim_watch.asleep && shim_watch.rings <= MOST_RINGS);
     bool rung = s->check_until != 0; /* or something arrived */
     bool yields = inv_process.anonymous && !library_yields;
     /* Yield to the ranks that were rung at the same time, and to the rank that has yet to send. */
@@ -142,6 +144,7 @@ static void spread_ranks(void)
 {
     struct inv_cpus now;
     struct inv_table *t = inv_process.table;
+    inv_assert(shim_world.me >= 0 && inv_process.ncores > 0);
     int cpu = inv_core_at(t, (unsigned)shim_world.me % inv_process.ncores)->os_cpu;
     if (cpu < 0 || cpu >= INV_MAX_CPUS || sched_getcpu() == cpu || inv_thread_pinned() ||
         inv_cpus_get(0, &now) != 0 || !inv_cpus_has(&now, (size_t)cpu))

@@ -261,6 +261,7 @@ static void end_iteration(unsigned k, uint64_t now, bool waited)
     double length = (double)shim_ticks_to_ns(now - work.begin.ticks);
     double useful = (double)shim_ticks_to_ns(work.useful - work.begin.useful);
     double cores = core_time(useful);
+    inv_assert(k < work.classes);
     struct shim_iteration_class *s = &sums[k];
     s->count++;
     s->length_ns += (uint64_t)length;
@@ -378,6 +379,7 @@ void shim_workload_regained(void)
 {
     if (!shim_thread.measured)
         return;
+    inv_assert(work.lent_at > 0); /* the core was lent before it came back */
     work.lent += shim_ticks() - work.lent_at;
     uint64_t held = work.lent_read ? inv_held_ns(inv_now_ns()) : 0;
     if (held > work.lent_held_ns)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all tests share: where the build is, time limits, and what CI asks for beyond a pass.
 
-The build directory is $INVASIVE_BUILD, else ./build.  A test says
+The build directory is $INVASIVE_BUILD, else ./build/checked.  A test says
 
     @pytest.mark.full       it takes minutes: runs only with ./run-tests --full
     @pytest.mark.smoke      make distcheck runs it, in a build from the distributed archive
@@ -62,7 +62,7 @@ class DebianModules:
 sys.meta_path.append(DebianModules)
 
 TOP = Path(__file__).resolve().parent.parent
-BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build").resolve()
+BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build/checked").resolve()
 TIMEOUT_S = 120  # of a machine that is as quick as ours
 # Random examples: a fifth with a sanitizer, half without --full.
 FEWER = 5 if BUILD.name in ("asan", "tsan") else 1 if os.environ.get("INVASIVE_FULL") else 2

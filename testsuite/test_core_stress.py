@@ -20,6 +20,7 @@ def compile_core(top, tmp_path):
         program = tmp_path / test
         sources = [str(top / "libinvasive" / name) for name in (*SOURCES, f"{test}.c")]
         command = [*os.environ.get("CC", "gcc").split(), "-std=gnu17", "-O1", "-g", "-pthread",
+                   "-DINV_ASSERTIONS",
                    "-Wall", "-Wextra", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all",
                    f"-I{top / 'include'}", f"-I{top / 'libinvasive'}", *sources,
                    "-o", str(program)]

@@ -31,11 +31,12 @@ def stress(top, tmp_path, run_program, sanitizers):
         (tmp_path / "libgomp.h").write_text(LIBGOMP_H)
         ours = top / "libgomp-invasive"
         subprocess.run(
-            [*os.environ.get("CC", "gcc").split(), "-std=gnu17", "-O1", "-g", "-pthread", "-Wall",
-             "-Wextra", "-Werror", "-Wno-tsan", f"-fsanitize={sanitizers}",
-             "-fno-sanitize-recover=all", "-I", tmp_path, *runtime_includes(top),
-             "-I", top, "-I", top / "include", ours / f"test_{program}_stress.c",
-             *(runtime_file(top, name) for name in files), "-o", tmp_path / program],
+            [*os.environ.get("CC", "gcc").split(), "-std=gnu17", "-O1", "-g", "-pthread",
+             "-DINV_ASSERTIONS", "-Wall", "-Wextra", "-Werror", "-Wno-tsan",
+             f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all",
+             "-I", tmp_path, *runtime_includes(top), "-I", top, "-I", top / "include",
+             ours / f"test_{program}_stress.c", *(runtime_file(top, name) for name in files),
+             "-o", tmp_path / program],
             check=True, timeout=100)
         # without randomized addresses: some kernels place mappings where the sanitizer has its own
         result = run_program(["setarch", "-R", tmp_path / program, "2000"], timeout=60,

@@ -17,6 +17,7 @@
 #ifndef GOMP_SPLIT_H
 #define GOMP_SPLIT_H 1
 
+#include <libinvasive/assertion.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,6 +53,7 @@ static inline uint32_t gomp_share_left (uint64_t range)
 /* The chunks 0..chunks-1 in nshares shares that differ by one chunk at most. */
 static inline void gomp_split_init (struct gomp_share *shares, unsigned nshares, uint32_t chunks)
 {
+    inv_assert(nshares > 0);
     uint32_t size = chunks / nshares, longer = chunks % nshares, next = 0;
     for (unsigned i = 0; i < nshares; i++) {
         uint32_t end = next + size + (i < longer);
@@ -59,6 +61,7 @@ static inline void gomp_split_init (struct gomp_share *shares, unsigned nshares,
                               memory_order_relaxed);
         next = end;
     }
+    inv_assert(next == chunks); /* each is in one share */
 }
 
 /* Claim the first chunk of a share. */
@@ -71,6 +74,7 @@ static inline bool gomp_split_own (struct gomp_share *share, uint32_t *chunk)
     while (!atomic_compare_exchange_weak_explicit(&share->range, &range, range + 1,
                                                   memory_order_relaxed, memory_order_relaxed));
     *chunk = gomp_share_next(range);
+    inv_assert(range != GOMP_SHARE_RESERVED && *chunk < gomp_share_end(range));
     return true;
 }
 
@@ -84,6 +88,7 @@ static inline uint32_t gomp_split_cut (struct gomp_share *share, bool half, uint
             return 0;
         count = half ? (left + 1) / 2 : 1;
         *first = gomp_share_end(range) - count;
+        inv_assert(count <= left && *first >= gomp_share_next(range));
     } while (!atomic_compare_exchange_weak_explicit(
         &share->range, &range, gomp_share_pack(gomp_share_next(range), *first),
         memory_order_relaxed, memory_order_relaxed));
@@ -95,6 +100,7 @@ static inline uint32_t gomp_split_cut (struct gomp_share *share, bool half, uint
 static inline bool gomp_split_steal (struct gomp_share *shares, unsigned nshares, unsigned home,
                                      uint32_t *chunk)
 {
+    inv_assert(home < nshares);
     struct gomp_share *own = &shares[home];
     uint64_t before = atomic_load_explicit(&own->range, memory_order_relaxed);
     bool fill = before != GOMP_SHARE_RESERVED && gomp_share_left(before) == 0 &&

@@ -8,6 +8,7 @@
  * Where there are explicit tasks, waiting threads execute them (gomp_tasks_at_barrier).
  */
 #include "wait.h"
+#include <libinvasive/assertion.h>
 #include "carrier.h"
 #include "costs.h"
 #include "region.h"
@@ -29,6 +30,7 @@ static void wake_all (gomp_barrier_t *bar, struct gomp_team *team)
 
 static unsigned next_generation (unsigned generation)
 {
+    inv_assert(!(generation & BAR_WAITING_FOR_TASK) || (generation & BAR_TASKS));
     return (generation & -BAR_INCR) + BAR_INCR + (generation & BAR_TASKS);
 }
 
@@ -47,6 +49,8 @@ static bool open_if_done (gomp_barrier_t *bar)
 {
     struct gomp_team *team = team_of(bar);
     unsigned now = gomp_barrier_flags(bar);
+    inv_assert(bar->total == team->nthreads);
+    inv_assert(gomp_cancel_var || !(now & BAR_WAITING_FOR_TASK)); /* the barrier before is open */
     bar->awaited = bar->total;
     if (team->work_share_cancelled) /* a store would take the line from other cores */
         team->work_share_cancelled = 0;
@@ -78,7 +82,10 @@ static bool last_arrived (gomp_barrier_t *bar)
 
 void gomp_barrier_arrived (gomp_barrier_t *bar, unsigned count)
 {
-    if (__atomic_sub_fetch(&bar->awaited, count, MEMMODEL_ACQ_REL) != 0 || open_if_done(bar))
+    unsigned total = bar->total; /* once they are counted the team may end */
+    unsigned awaited = __atomic_sub_fetch(&bar->awaited, count, MEMMODEL_ACQ_REL);
+    inv_assert(count > 0 && (gomp_cancel_var || awaited <= total - count));
+    if (awaited != 0 || open_if_done(bar))
         return;
     /* The last task may have ended before its thread could see that all have arrived, and none of those
      * that wait may look again.  seq_cst: partner is try_open of taskrun.c, after the task's end. */

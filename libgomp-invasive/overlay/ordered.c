@@ -81,6 +81,7 @@ static inline int token_of (unsigned long chunk)
 static inline int *slot_of (const struct gomp_thread *thr, unsigned long chunk)
 {
     unsigned n = thr->ts.team->nthreads;
+    inv_assert(n > 1);
     unsigned long slot = chunk <= UINT_MAX ? (unsigned)chunk % n : chunk % n;
     return (int *)&thr->ts.work_share->ordered_team_ids[slot];
 }
@@ -93,6 +94,7 @@ static inline unsigned long own_chunk (const struct gomp_thread *thr)
     unsigned long trip = thr->ts.static_trip & ~(LOOP_LAST_TRIP | LOOP_TURN_OVER);
     if (ws->sched != GFS_STATIC && ws->sched != GFS_AUTO)
         return trip;
+    inv_assert(trip > 0); /* the thread has a chunk */
     return (trip - 1) * thr->ts.team->nthreads + thr->ts.team_id;
 }
 
@@ -144,7 +146,9 @@ void gomp_ordered_last (void)
     int *slot = slot_of(thr, next);
     /* release: partner is turn_has_come.  An exchange: either this sees that the thread is asleep
      * or that one's compare-and-swap fails (sleep_until_turn) */
-    if (__atomic_exchange_n(slot, token_of(next), MEMMODEL_ACQ_REL) & TURN_ASLEEP)
+    int before = __atomic_exchange_n(slot, token_of(next), MEMMODEL_ACQ_REL);
+    inv_assert((before & ~TURN_ASLEEP) != token_of(next)); /* a turn comes once */
+    if (before & TURN_ASLEEP)
         gomp_unpark(slot, 1);
 }
 
@@ -248,7 +252,8 @@ static void sleep_until_turn (struct gomp_work_share *ws, int *slot, int token)
         if (!keep_idle_core(slot, token))
             do_wait(slot, value | TURN_ASLEEP);
     }
-    __atomic_sub_fetch(&ws->turn_sleepers, 1, MEMMODEL_RELAXED);
+    unsigned before = __atomic_fetch_sub(&ws->turn_sleepers, 1, MEMMODEL_RELAXED);
+    inv_assert(before > 0);
     pace.turn_ns = inv_now_ns();
 }
 
@@ -390,6 +395,7 @@ static void pause_claims (struct gomp_work_share *ws)
             return;
     while (!__atomic_compare_exchange_n(&ws->claimants, &n, n - 1, true, MEMMODEL_RELAXED,
                                         MEMMODEL_RELAXED));
+    inv_assert(n > 1); /* another thread goes on */
     wait_while_claims_go_on(ws);
     __atomic_add_fetch(&ws->claimants, 1, MEMMODEL_RELAXED);
     pace.rest_ns = pace.rest_ns < REST_MOST_NS ? 2 * pace.rest_ns : REST_MOST_NS;

@@ -142,6 +142,7 @@ static void keep_free_workers (gomp_simple_barrier_t *dock, unsigned n)
 {
     if (dock->kept >= n)
         return;
+    inv_assert(n <= INT_MAX);
     gomp_workers_keep((int)(n - dock->kept));
     dock->kept = n;
 }
@@ -160,6 +161,7 @@ static void grow_workers (gomp_simple_barrier_t *dock, unsigned nthreads)
 static void count_threads (struct gomp_thread_pool *pool, unsigned nthreads)
 {
     unsigned before = pool->threads_used ? pool->threads_used : 1;
+    inv_assert(nthreads >= 1);
     pool->threads_used = nthreads;
     if (nthreads != before)
         __sync_fetch_and_add(&gomp_managed_threads, (unsigned long)nthreads - before);
@@ -347,6 +349,7 @@ static void become_master (struct gomp_team *team)
 {
     struct gomp_thread *thr = gomp_thread();
     const struct gomp_team_state *outer = &team->prev_ts;
+    inv_assert(team->nthreads > 0 && team != thr->ts.team);
     team->prev_ts = thr->ts;
     thr->ts = (struct gomp_team_state){.team = team,
                                        .work_share = &team->work_shares[0],
@@ -542,6 +545,7 @@ static void end_nested (struct gomp_team *team, struct gomp_region *region)
     __sync_fetch_and_add(&gomp_managed_threads, 1UL - team->nthreads);
     free(region->workers);
     region->workers = NULL;
+    inv_assert(atomic_load_explicit(&region->gate, memory_order_relaxed) == 0);
     gomp_region_free(region);
 }
 
@@ -576,6 +580,7 @@ static void finish_implicit_tasks (struct gomp_team *team, bool had_tasks)
 static void keep_for_next_region (struct gomp_thread_pool *pool, struct gomp_team *team)
 {
     struct gomp_team **kept = kept_team(pool, team->nthreads), *older = *kept;
+    inv_assert(older != team);
     *kept = team;
     if (older)
         free_team(older);
@@ -587,6 +592,8 @@ void gomp_team_end (void)
     struct gomp_team *team = thr->ts.team;
     struct gomp_region *region = team->barrier.region;
 
+    inv_assert(thr->ts.team_id == 0); /* who has begun it ends it */
+    inv_assert(!region || region->start.team == team);
     if (thr->ts.level > 0) /* else an artificial team */
         INV_TELL(task_end(team, 0));
     if (region)
@@ -603,6 +610,7 @@ void gomp_team_end (void)
         INV_TELL(region_end(team));
     free_work_shares(team, thr->ts.work_share);
     finish_implicit_tasks(team, had_tasks);
+    inv_assert(!thr->ts.level || thr->ts.level == team->prev_ts.level + 1);
     thr->ts = team->prev_ts;
     gomp_sem_destroy(&team->master_release);
 

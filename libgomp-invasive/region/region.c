@@ -65,6 +65,7 @@ bool gomp_region_register (struct gomp_region *region)
     gomp_spinlock_lock(&registry_lock);
     for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED && !region->registered; i++)
         if (!atomic_load_explicit(&registered[i], memory_order_relaxed)) {
+            inv_assert(atomic_load_explicit(&region->gate, memory_order_relaxed) == 0);
             region->tickets.number = i;
             atomic_store_explicit(&registered[i], region, memory_order_release);
             if (i >= registered_high)
@@ -114,6 +115,7 @@ static void become_member (struct gomp_region *region, unsigned id)
     struct gomp_thread *thr = gomp_thread();
     const struct gomp_region_start *s = &region->start;
     struct gomp_team *team = s->team;
+    inv_assert(id < s->nthreads && team->nthreads == s->nthreads);
     thr->ts.team = team;
     thr->ts.team_id = id;
     thr->ts.level = s->level;
@@ -140,6 +142,7 @@ static void take_place (struct gomp_region *region, unsigned id)
 static inline void change_number (struct gomp_region *region, unsigned id)
 {
     struct gomp_thread *thr = gomp_thread();
+    inv_assert(thr->ts.team == region->start.team && id < region->start.nthreads);
     thr->ts.team_id = id;
     thr->ts.def_allocator = region->start.def_allocator;
     thr->task = &region->start.team->implicit_task[id];
@@ -150,6 +153,7 @@ static inline void start_implicit_task (struct gomp_region *region, unsigned id)
 {
     struct gomp_thread *thr = gomp_thread();
     const struct gomp_region_start *s = &region->start;
+    inv_assert(thr->ts.team == s->team && thr->ts.team_id == id);
     thr->ts.work_share = &s->team->work_shares[0];
     thr->ts.last_work_share = NULL;
     thr->ts.single_count = 0;
@@ -167,6 +171,7 @@ static void run_implicit_task (struct gomp_region *region, unsigned id)
     start_implicit_task(region, id);
     INV_TELL(task_begin(region->start.team, id));
     gomp_code_begins(&region->start.team->barrier);
+    inv_assert(atomic_load_explicit(&region->gate, memory_order_relaxed) >= UNFINISHED_ONE);
     region->start.fn(region->start.data);
     gomp_code_ends(&region->start.team->barrier);
     INV_TELL(task_end(region->start.team, id));
@@ -188,6 +193,8 @@ static void leave_gate (struct gomp_region *region, uint64_t what)
     /* seq_cst (and acq_rel for the work done): partner is wait_for_end, which announces
      * that it waits before it looks at the gate. */
     uint64_t now = atomic_fetch_sub(&region->gate, what) - what;
+    inv_assert(now + what >= what && (uint32_t)(now + what) >= (uint32_t)what); /* neither count is below 0 */
+    inv_assert((uint32_t)now > 0); /* the master is inside until it closes the gate */
     if (now == INSIDE_ONE && atomic_load(&region->master_waits)) {
         atomic_fetch_add(&region->end_word, 1);
         gomp_unpark((int *)&region->end_word, 1);
@@ -227,6 +234,7 @@ static void make_vacant (struct gomp_region *region, const uint64_t *numbers)
 
 static void set_number (uint64_t *numbers, unsigned id)
 {
+    inv_assert(id < GOMP_TICKETS_MOST);
     if (id < 64 * GOMP_VACANT_WORDS)
         numbers[id / 64] |= UINT64_C(1) << id % 64;
 }
@@ -271,6 +279,7 @@ _Static_assert(sizeof ((struct gomp_ended *)0)->numbers / sizeof(uint64_t) == GO
 void gomp_region_count_ended (struct gomp_ended *tasks)
 {
     unsigned count = tasks->count;
+    inv_assert(count > 0 && tasks->region != NULL);
     tasks->count = 0;
     make_vacant(tasks->region, tasks->numbers);
     memset(tasks->numbers, 0, sizeof tasks->numbers);
@@ -283,6 +292,8 @@ static void note_ended (struct gomp_region *region, unsigned id)
     struct gomp_ended *tasks = gomp_carrier_tasks();
     if (tasks->count > 0 && tasks->region != region)
         gomp_region_count_ended(tasks);
+    inv_assert(tasks->count == 0 || tasks->region == region);
+    inv_assert(tasks->count < region->start.nthreads && id > 0); /* 0 is the master's */
     tasks->region = region;
     tasks->count++;
     set_number(tasks->numbers, id);
@@ -395,7 +406,8 @@ static bool enter_gate (struct gomp_region *region)
 
 void gomp_region_ref (struct gomp_region *region)
 {
-    atomic_fetch_add_explicit(&region->gate, INSIDE_ONE, memory_order_acquire);
+    uint64_t before = atomic_fetch_add_explicit(&region->gate, INSIDE_ONE, memory_order_acquire);
+    inv_assert(before != 0); /* the caller knows that it is open */
 }
 
 void gomp_region_unref (struct gomp_region *region)
@@ -405,6 +417,7 @@ void gomp_region_unref (struct gomp_region *region)
 
 static void help_as (struct gomp_region *region, unsigned id)
 {
+    inv_assert((uint32_t)atomic_load_explicit(&region->gate, memory_order_relaxed) > 0);
     become_member(region, id);
     gomp_tasks_help(region->start.team, core_called_back);
     forget_member();
@@ -524,6 +537,7 @@ bool gomp_region_call_helpers (struct gomp_region *region, int count)
      * previous use, and about to see that it is over. */
     if (region->elastic || atomic_load(&region->sleeping_helpers) == 0)
         return count < before;
+    inv_assert(region->workers != NULL);
     for (unsigned i = 1; i < region->start.nthreads && count > 0; i++) {
         struct gomp_worker *w = region->workers[i];
         if (w && atomic_exchange(&w->asleep, 0)) {
@@ -564,7 +578,8 @@ static void linger_asleep (struct linger *l)
     atomic_fetch_add(&l->region->sleeping_helpers, 1);
     if (!atomic_load(&l->region->help) && !linger_over(l))
         gomp_park((int *)&l->self->word, l->seen);
-    atomic_fetch_sub(&l->region->sleeping_helpers, 1);
+    unsigned before = atomic_fetch_sub(&l->region->sleeping_helpers, 1);
+    inv_assert(before > 0);
     if (!atomic_exchange(&l->self->asleep, 0))
         l->seen += GOMP_WORKER_CALL; /* a call for help raised the word once */
 }
@@ -590,6 +605,7 @@ void gomp_region_run_bound (struct gomp_region *region, unsigned id, struct gomp
                             int *seen)
 {
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
+    inv_assert(id > 0 && id < region->start.nthreads);
     become_member(region, id);
     run_implicit_task(region, id);
     forget_member();
@@ -646,6 +662,7 @@ static unsigned add_own_cores (struct gomp_homes *homes)
         inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word, memory_order_relaxed);
         if (inv_word_owner(w) != us || (int)core == inv_hold)
             continue;
+        inv_assert(gomp_share_of((int)core, ncores) < GOMP_TICKET_SHARES);
         homes->cores[gomp_share_of((int)core, ncores)]++;
         found++;
     }
@@ -659,6 +676,7 @@ static bool have_homes (const struct gomp_region *region, struct gomp_ticket_way
         return false;
     memset(homes->cores, 0, sizeof homes->cores);
     homes->first = gomp_share_of(inv_hold, inv_process.ncores);
+    inv_assert(homes->first < GOMP_TICKET_SHARES);
     homes->cores[homes->first] = 1;
     return ways.alone || region->start.nthreads <= add_own_cores(homes) || ways.apart;
 }
@@ -688,6 +706,10 @@ static bool is_apart (struct gomp_region *region, const struct gomp_history *h, 
 void gomp_region_open (struct gomp_region *region, bool elastic)
 {
     unsigned n = region->start.nthreads;
+    inv_assert(atomic_load_explicit(&region->gate, memory_order_relaxed) == 0); /* its last use is over */
+    inv_assert(n >= 1 && (!elastic || n <= GOMP_TICKETS_MOST));
+    inv_assert(!elastic || region->registered || n == 1);
+    inv_assert(atomic_load_explicit(&region->master_waits, memory_order_relaxed) == 0);
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
     struct gomp_region *outer = gomp_region_around(region->start.team->prev_ts.team);
     atomic_store_explicit(&region->elastic, elastic, memory_order_relaxed);
@@ -776,6 +798,7 @@ static void wait_for_end (struct gomp_region *region)
 {
     if (end_spin(region))
         return;
+    inv_assert(gomp_thread()->ts.team_id == 0);
     int word = atomic_load(&region->end_word);
     /* seq_cst, as the looks after it: partners are leave_gate, and threads that queue a task
      * (after_queueing, gomp_region_call_helpers) */
@@ -825,6 +848,7 @@ static void master_share (struct gomp_region *region)
             continue;
         }
         unsigned done = run_tickets(region);
+        inv_assert(done < region->start.nthreads);
         become_member(region, 0);
         if (__builtin_expect(gomp_places_list != NULL, 0))
             take_place(region, 0);
@@ -836,6 +860,7 @@ static void master_share (struct gomp_region *region)
 void gomp_region_finish (struct gomp_region *region)
 {
     struct gomp_team *team = region->start.team;
+    inv_assert(gomp_thread()->ts.team == team && gomp_thread()->ts.team_id == 0);
     gomp_code_ends(&team->barrier);
     leave_gate(region, UNFINISHED_ONE); /* implicit task 0 */
     master_share(region);
@@ -851,6 +876,8 @@ void gomp_region_finish (struct gomp_region *region)
         else
             wait_for_end(region);
     }
+    inv_assert(!region->elastic || gomp_tickets_count(&region->tickets, region->epoch) == 0);
+    inv_assert(atomic_load_explicit(&region->master_waits, memory_order_relaxed) == 0);
     if (!inv_managed())
         return;
     if (__builtin_expect(atomic_load_explicit(&inv_strangers_count, memory_order_relaxed) > 0, 0))

@@ -19,6 +19,7 @@ enum {
 
 static uint64_t range_of (uint32_t epoch, uint32_t first, uint32_t end)
 {
+    inv_assert(first <= end && end <= GOMP_TICKETS_MOST);
     return (uint64_t)epoch << 32 | first << 16 | end;
 }
 
@@ -41,6 +42,7 @@ static bool is_empty (uint64_t range)
 
 static struct gomp_deal *deal_of (struct gomp_tickets *t, uint64_t left)
 {
+    inv_assert((left >> GOMP_DEAL_SHIFT & 1) < GOMP_DEALS);
     return &t->deals[left >> GOMP_DEAL_SHIFT & 1];
 }
 
@@ -76,6 +78,7 @@ static inline uint64_t share_now (struct gomp_tickets *t, unsigned i, uint64_t l
 static inline __attribute__((always_inline)) bool take_from (struct gomp_tickets *t, unsigned i,
                                                              uint64_t left, bool own, unsigned *id)
 {
+    inv_assert(i < GOMP_TICKET_SHARES);
     struct gomp_ticket_share *share = &t->share[i];
     uint64_t word = atomic_load_explicit(&share->range, memory_order_relaxed), now, next;
     do {
@@ -84,6 +87,8 @@ static inline __attribute__((always_inline)) bool take_from (struct gomp_tickets
             return false;
         next = own ? now + (1 << 16) : now - 1;
         *id = own ? first_of(now) : end_of(next);
+        inv_assert(first_of(next) <= end_of(next) && next >> 32 == now >> 32);
+        inv_assert(*id >= 1 && *id < GOMP_TICKETS_MOST); /* 0 is the master's */
     } while (!atomic_compare_exchange_weak_explicit(&share->range, &word, next,
                                                     memory_order_acquire, memory_order_relaxed));
     return true;
@@ -99,6 +104,7 @@ static unsigned share_of (int hold)
 static void put_into_share (struct gomp_tickets *t, unsigned own, uint32_t epoch, uint32_t first,
                             uint32_t end)
 {
+    inv_assert(own < GOMP_TICKET_SHARES && first < end);
     for (unsigned i = own;; i = (i + 1) % GOMP_TICKET_SHARES) {
         atomic_fetch_or_explicit(&t->shared, UINT64_C(1) << i, memory_order_relaxed);
         uint64_t now = atomic_load_explicit(&t->share[i].range, memory_order_relaxed);
@@ -115,6 +121,7 @@ static void put_into_share (struct gomp_tickets *t, unsigned own, uint32_t epoch
 static uint32_t fair_share (struct gomp_tickets *t, uint32_t left)
 {
     uint32_t all = atomic_load_explicit(&t->nthreads, memory_order_relaxed);
+    inv_assert(inv_process.ncores > 0 && left > 0);
     uint32_t part = (all + inv_process.ncores - 1) / inv_process.ncores;
     return part < left ? part : left;
 }
@@ -163,6 +170,7 @@ static bool take_unshared (struct gomp_tickets *t, int hold, unsigned *id)
             return false;
         epoch = (uint32_t)(now >> 32);
         n = how_many(t, end_of(now) - first_of(now), may_put(hold));
+        inv_assert(n <= end_of(now) - first_of(now) && (n <= 1 || may_put(hold)));
         first = last ? end_of(now) - n : first_of(now);
         next = last ? range_of(epoch, first_of(now), first)
                     : range_of(epoch, first + n, end_of(now));
@@ -171,6 +179,7 @@ static bool take_unshared (struct gomp_tickets *t, int hold, unsigned *id)
     /* What was read before the exchange may be of a previous region: n may be more or less than
      * would be best, but not more than there are. */
     *id = first;
+    inv_assert(first >= 1 && first + n <= GOMP_TICKETS_MOST);
     if (n > 1) {
         put_into_share(t, share_of(hold), epoch, first + 1, first + n);
         /* Since the exchange no thread could see these tickets.  A thread that found nothing then and
@@ -187,6 +196,7 @@ static __thread uint32_t drained[GOMP_REGIONS_REGISTERED] __attribute__((tls_mod
 
 static bool is_drained (const struct gomp_tickets *t, uint64_t left)
 {
+    inv_assert(t->number < GOMP_REGIONS_REGISTERED);
     return drained[t->number] == left >> 32;
 }
 
@@ -201,6 +211,7 @@ static bool steal_ticket (struct gomp_tickets *t, unsigned own, uint64_t left, u
 {
     if (is_drained(t, left))
         return false;
+    inv_assert(own <= GOMP_TICKET_SHARES);
     unsigned start = (own + 1) % GOMP_TICKET_SHARES;
     uint64_t shares = shares_of(t, left);
     shares = shares >> start | (start ? shares << (GOMP_TICKET_SHARES - start) : 0);
@@ -312,6 +323,7 @@ static void deal_shares (struct gomp_tickets *t, struct gomp_deal *d, uint32_t e
         uint32_t first = before * n / cores, end = after * n / cores;
         if (first == 0)
             first = 1; /* 0 is the master's */
+        inv_assert(before <= after && after <= cores && end <= n);
         before = after;
         if (first >= end)
             continue;
@@ -321,6 +333,7 @@ static void deal_shares (struct gomp_tickets *t, struct gomp_deal *d, uint32_t e
         if (atomic_load_explicit(&t->share[i].range, memory_order_relaxed) >> 32 == epoch)
             atomic_store_explicit(&t->share[i].range, range_of(epoch - 1, 0, 0), memory_order_relaxed);
     }
+    inv_assert(before == cores); /* all have been dealt */
     atomic_store_explicit(&d->shares, shares, memory_order_relaxed);
 }
 
@@ -329,6 +342,7 @@ static void deal_shares (struct gomp_tickets *t, struct gomp_deal *d, uint32_t e
 static void renew_deal (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch,
                         uint32_t nthreads, const struct gomp_homes *homes)
 {
+    inv_assert(homes->first < GOMP_TICKET_SHARES && homes->cores[homes->first] > 0);
     atomic_store_explicit(&t->left, range_of(epoch, 0, 0), memory_order_relaxed);
     /* Partner: the fence of whole_share.  A thread that has read any of the following sees this as well. */
     atomic_thread_fence(memory_order_release);
@@ -358,6 +372,8 @@ bool gomp_tickets_are_short (uint32_t task_ns)
 void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
                         struct gomp_ticket_ways ways, const struct gomp_homes *homes)
 {
+    inv_assert(nthreads >= 1 && nthreads <= GOMP_TICKETS_MOST);
+    inv_assert((uint32_t)(atomic_load_explicit(&t->left, memory_order_relaxed) >> 32) != epoch);
     unsigned which = ways.alone ? GOMP_DEAL_ALONE : GOMP_DEAL_HOMES;
     if (homes && is_new(&t->deals[which], nthreads, homes))
         renew_deal(t, &t->deals[which], epoch, nthreads, homes);

@@ -24,6 +24,7 @@
 #ifndef GOMP_TICKETS_H
 #define GOMP_TICKETS_H 1
 
+#include <libinvasive/assertion.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -113,6 +114,7 @@ static inline unsigned gomp_share_of (int hold, unsigned ncores)
     unsigned share = (unsigned)hold;
     if (ncores > GOMP_TICKET_SHARES)
         share = share * GOMP_TICKET_SHARES / ncores;
+    inv_assert(ncores > 0);
     return share < GOMP_TICKET_SHARES ? share : GOMP_TICKET_SHARES;
 }
 

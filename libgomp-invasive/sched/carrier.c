@@ -83,6 +83,7 @@ static struct gomp_carrier *make_carrier (void)
                                                       memory_order_relaxed))
             ;
     }
+    inv_assert(!own && c->first == NULL && atomic_load_explicit(&c->used, memory_order_relaxed));
     c->running = &c->loop;
     c->loop.addr = NULL;
     c->tasks.count = 0;
@@ -109,6 +110,8 @@ static bool has_changed (const struct gomp_context *x)
 static void append_context (struct gomp_carrier *c, struct gomp_context *x)
 {
     struct gomp_context *run = c->last_run;
+    inv_assert((c->first == NULL) == (c->count == 0) && *c->last == NULL);
+    inv_assert(x->owns_stack); /* a loop is in no list */
     x->next = NULL;
     x->run_last = x;
     *c->last = x;
@@ -135,7 +138,9 @@ static struct gomp_context *unlink_at (struct gomp_carrier *c, struct gomp_conte
     struct gomp_context *x = *link;
     if (!x)
         return NULL;
+    inv_assert(c->count > 0 && x->run_last != NULL);
     struct gomp_context *heir = x->run_last == x ? NULL : x->next;
+    inv_assert(!heir || (heir->addr == x->addr && heir->val == x->val)); /* of the same run */
     if (heir)
         heir->run_last = x->run_last;
     if (c->last_run == x)
@@ -209,8 +214,10 @@ static bool any_public (void)
 
 void gomp_context_is_ready (struct gomp_context *x)
 {
+    inv_assert(x->owns_stack);
     x->next = NULL;
     gomp_spinlock_lock(&ready_lock);
+    inv_assert(*ready_last == NULL);
     *ready_last = x;
     ready_last = &x->next;
     /* seq_cst: partner is gomp_hold_handover, which gives a hold up and looks again */
@@ -231,7 +238,8 @@ static struct gomp_context *take_public (const struct gomp_region *of)
         *link = x->next;
         if (!x->next)
             ready_last = link;
-        atomic_fetch_sub_explicit(&gomp_contexts_ready, 1, memory_order_relaxed);
+        unsigned before = atomic_fetch_sub_explicit(&gomp_contexts_ready, 1, memory_order_relaxed);
+        inv_assert(before > 0);
     }
     gomp_spinlock_unlock(&ready_lock);
     return x;
@@ -251,6 +259,7 @@ static gomp_barrier_t *barrier_of (const struct gomp_region *region)
 static void count_arrivals (struct gomp_carrier *c)
 {
     unsigned count = c->arrivals.count;
+    inv_assert(count == 0 || count <= barrier_of(c->arrivals.region)->total);
     c->arrivals.count = 0;
     if (count > 0)
         gomp_barrier_arrived(barrier_of(c->arrivals.region), count);
@@ -267,6 +276,7 @@ static void note_arrival (struct gomp_carrier *c, struct gomp_region *region)
 {
     if (c->arrivals.count > 0 && c->arrivals.region != region)
         count_arrivals(c);
+    inv_assert(c->arrivals.count == 0 || c->arrivals.region == region);
     c->arrivals.region = region;
     c->arrivals.count++;
 }
@@ -301,6 +311,7 @@ static void reuse_ended (struct gomp_carrier *c)
     struct gomp_context *x = c->ended;
     if (!x)
         return;
+    inv_assert(x->owns_stack && x != c->running);
     c->ended = NULL;
     if (c->nspares >= MOST_SPARES) {
         gomp_context_keep(x);
@@ -316,6 +327,7 @@ static struct gomp_context *take_spare (struct gomp_carrier *c)
     struct gomp_context *x = c->spares;
     if (!x)
         return NULL;
+    inv_assert(c->nspares > 0 && c->nspares <= MOST_SPARES);
     c->spares = x->next;
     c->nspares--;
     return x;
@@ -329,8 +341,11 @@ static void switch_to (struct gomp_carrier *c, struct gomp_context *self, struct
         count_arrivals(c);
     if (c->tasks.count > 0 && next->region != c->tasks.region)
         gomp_region_count_ended(&c->tasks);
+    inv_assert(c == carrier() && c->running == self && next != self);
+    inv_assert(self->owns_stack || next->owns_stack); /* a loop goes on to a context only */
     c->running = next;
     gomp_context_switch(self, next);
+    inv_assert(carrier()->running == self);
     reuse_ended(carrier());
 }
 
@@ -433,6 +448,7 @@ void gomp_context_wait (int *addr, int val)
     struct gomp_carrier *c = carrier();
     struct gomp_context *self = c->running;
     struct gomp_region *region = innermost(self);
+    inv_assert(self->owns_stack && addr != NULL);
     self->addr = addr;
     self->val = val;
     if (addr != (int *)&region->end_word)
@@ -564,6 +580,7 @@ static void context_main (struct gomp_context *self)
         struct gomp_carrier *c = carrier();
         if (found)
             count_switch(c);
+        inv_assert(c->running == self && c->ended == NULL);
         c->barren = !found;
         c->ended = self;
         /* The caller is no member of the region, and contexts that have arrived may be run to their end by
@@ -587,6 +604,7 @@ enum gomp_start gomp_contexts_start (struct gomp_region *region)
     struct gomp_context *x = new_context(c, region);
     if (!x)
         return GOMP_NO_MEMORY;
+    inv_assert(c->running == &c->loop);
     c->barren = false;
     switch_to(c, &c->loop, x);
     return c->barren ? GOMP_NOTHING_STARTED : GOMP_STARTED;
@@ -731,6 +749,7 @@ static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *
         if (end == GOMP_IDLE_LONG || gomp_core_needed() || gomp_threads_queued())
             break;
     }
+    inv_assert(c->running == &c->loop);
     c->loop.addr = NULL;
     count_arrivals(c);
     return over;
@@ -772,6 +791,7 @@ void gomp_carrier_leave (void)
     gomp_contexts_publish();
     gomp_carrier_rest();
     gomp_overflow_leave();
+    inv_assert(c->first == NULL && c->spares == NULL && c->nspares == 0);
     own = NULL;
     atomic_store(&c->used, false);
 }

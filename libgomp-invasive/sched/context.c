@@ -105,6 +105,8 @@ static void __attribute__((noinline, noclone)) restore_thread_state (const struc
 /* The kernel thread has left the stack of `from`, and runs `self`. */
 static void finish_switch (struct gomp_context *from, const struct gomp_context *self)
 {
+    inv_assert(from != self); /* a loop that has never been switched to is not marked as running */
+    inv_assert(!from->owns_stack || atomic_load_explicit(&from->running, memory_order_relaxed));
     restore_thread_state(self);
     /* release: partner is the acquire load of a thief (carrier.c), which may run it now */
     atomic_store_explicit(&from->running, false, memory_order_release);
@@ -112,6 +114,7 @@ static void finish_switch (struct gomp_context *from, const struct gomp_context 
 
 void gomp_context_switch (struct gomp_context *from, struct gomp_context *to)
 {
+    inv_assert(from != to && (!to->owns_stack || to->sp != NULL));
     save_thread_state(from);
     atomic_store_explicit(&to->running, true, memory_order_relaxed);
     gomp_current = to->owns_stack ? &to->thread : NULL;
@@ -193,6 +196,7 @@ static size_t stack_bytes (size_t page)
 static void begin_context (void *from, void *arg)
 {
     struct gomp_context *self = arg;
+    inv_assert(self->owns_stack && gomp_current == &self->thread);
     finish_switch(from, self);
     self->body(self);
 }
@@ -219,6 +223,7 @@ static struct gomp_context *make_context (void (*body) (struct gomp_context *))
     context->guard = base;
     context->guard_bytes = guard;
     enlist_context(context);
+    inv_assert((char *)context > base + guard && (char *)(context + 1) <= base + bytes);
     context->sp = prepare((char *)context, begin_context, context);
     return context;
 }
@@ -236,6 +241,7 @@ struct gomp_context *gomp_context_new (void (*body) (struct gomp_context *))
 void gomp_context_keep (struct gomp_context *context)
 {
     gomp_spinlock_lock(&free_lock);
+    inv_assert(context->owns_stack && context != free_contexts);
     context->next = free_contexts;
     free_contexts = context;
     gomp_spinlock_unlock(&free_lock);

@@ -48,6 +48,7 @@ static void sleep_soundly (struct gomp_waiter *w, int64_t timeout_ns)
 
 void gomp_waiter_sleep_for (struct gomp_waiter *w, int64_t timeout_ns)
 {
+    inv_assert(inv_hold == INV_HOLD_NONE || !w->needs_hold);
     sleep_soundly(w, timeout_ns);
     if (w->pinning == GOMP_PIN_FAILED)
         inv_thread_was_asleep();
@@ -64,6 +65,8 @@ void gomp_waiter_sleep (struct gomp_waiter *w)
 
 void gomp_waiter_wake (struct gomp_waiter *w, int hold)
 {
+    inv_assert(w->hold == INV_HOLD_NONE && w->context == NULL);
+    inv_assert(atomic_load_explicit(&w->word, memory_order_relaxed) != GOMP_GO); /* it is woken once */
     w->hold = hold;
     if (hold >= 0 && hold != w->core)
         w->pinning = inv_pin(inv_process.table, w->tid, hold) == 0 ? GOMP_PIN_DONE
@@ -82,6 +85,7 @@ static bool enqueue (struct bucket *b, struct gomp_waiter *w, int *addr, int val
     if (still) {
         if (!b->first)
             b->last = &b->first;
+        inv_assert(*b->last == NULL && w->next == NULL);
         *b->last = w;
         b->last = &w->next;
     } else

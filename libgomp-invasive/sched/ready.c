@@ -20,22 +20,27 @@ static struct queue {
 
 static struct queue *queue_of (int core)
 {
+    inv_assert(inv_process.ncores <= INV_MAX_CORES);
     bool pinned = core >= 0 && core < INV_MAX_CORES && !inv_unpinned();
     return &queues[pinned ? core : INV_MAX_CORES];
 }
 
 static void count_down (struct queue *q)
 {
+    inv_assert(q->count > 0); /* under the lock */
     atomic_store_explicit(&q->count, q->count - 1, memory_order_relaxed);
     atomic_store_explicit(&q->taken, q->taken + 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&gomp_ready_count, 1, memory_order_relaxed);
+    unsigned before = atomic_fetch_sub_explicit(&gomp_ready_count, 1, memory_order_relaxed);
+    inv_assert(before > 0);
 }
 
 void gomp_ready_push (struct gomp_waiter *w)
 {
     struct queue *q = queue_of(w->core);
+    inv_assert(w->hold == INV_HOLD_NONE); /* it waits for one */
     w->next = NULL;
     gomp_spinlock_lock(&q->lock);
+    inv_assert((q->first == NULL) == (q->count == 0));
     if (q->first)
         q->last->next = w;
     else
@@ -55,6 +60,7 @@ static void unlink_after (struct queue *q, struct gomp_waiter *before, struct go
         q->first = w->next;
     if (q->last == w)
         q->last = before;
+    inv_assert(q->first == NULL || (q->last != NULL && q->last->next == NULL));
     count_down(q);
 }
 

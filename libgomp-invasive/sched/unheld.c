@@ -29,8 +29,12 @@ static unsigned short unheld_on[INV_MAX_CORES]; /* of those without a hold, for 
 /* The core where a thread is, and whether it has a hold there, change here only. */
 static void set_core_and_hold (struct gomp_unheld *u, int core, int hold)
 {
-    if (u->hold == INV_HOLD_NONE && u->core >= 0)
+    if (u->hold == INV_HOLD_NONE && u->core >= 0) {
+        inv_assert(u->core < INV_MAX_CORES && unheld_on[u->core] > 0);
         unheld_on[u->core]--;
+    }
+    inv_assert(core < INV_MAX_CORES); /* below 0: no core, or with a token any */
+    inv_assert(atomic_load_explicit(&lock.held, memory_order_relaxed)); /* by the caller */
     u->core = core;
     u->hold = hold;
     if (u->hold == INV_HOLD_NONE && u->core >= 0)
@@ -46,12 +50,15 @@ static bool hold_is_current (const struct gomp_unheld *u)
 static void unlink_thread (struct gomp_unheld *u)
 {
     struct gomp_unheld **link = &unheld_threads;
-    while (*link != u)
+    while (*link != u) {
+        inv_assert(*link != NULL); /* u is in the list */
         link = &(*link)->next;
+    }
     *link = u->next;
     if (u->hold == INV_HOLD_NONE) {
         set_core_and_hold(u, INV_HOLD_NONE, INV_HOLD_NONE);
-        atomic_fetch_sub_explicit(&gomp_unheld_waiting, 1, memory_order_relaxed);
+        unsigned before = atomic_fetch_sub_explicit(&gomp_unheld_waiting, 1, memory_order_relaxed);
+        inv_assert(before > 0);
     }
 }
 
@@ -60,6 +67,7 @@ static void unlink_thread (struct gomp_unheld *u)
 static int lightest_core (const struct gomp_unheld *u)
 {
     int best = u->core >= 0 && inv_core_is_held(u->core) ? u->core : INV_HOLD_NONE;
+    inv_assert(best < 0 || unheld_on[best] > 0); /* u itself */
     unsigned least = best >= 0 ? unheld_on[best] - 1U : 0;
     for (int core = 0; core < (int)inv_process.ncores; core++)
         if (core != best && inv_core_is_held(core) && (best < 0 || unheld_on[core] < least)) {
@@ -84,6 +92,7 @@ int gomp_unheld_core (unsigned i, unsigned count)
 {
     if (inv_process.anonymous)
         return INV_HOLD_NONE;
+    inv_assert(i < count);
     unsigned held = 0, own = (unsigned)inv_thread_core(); /* none: -1, before the first */
     for (int core = 0; core < (int)inv_process.ncores; core++)
         held += inv_core_is_held(core);
@@ -95,6 +104,7 @@ int gomp_unheld_core (unsigned i, unsigned count)
 
 void gomp_unheld_begin (void)
 {
+    inv_assert(!gomp_unheld_self && inv_hold == INV_HOLD_NONE);
     struct gomp_unheld *u = gomp_malloc(sizeof *u);
     *u = (struct gomp_unheld){
         .tid = inv_own_tid(), .core = INV_HOLD_NONE, .hold = INV_HOLD_NONE};
@@ -122,6 +132,7 @@ bool gomp_unheld_end (void)
     bool given = u->hold != INV_HOLD_NONE && hold_is_current(u);
     unlink_thread(u);
     gomp_spinlock_unlock(&lock);
+    inv_assert(u->tid == inv_own_tid() && inv_hold == INV_HOLD_NONE);
     gomp_unheld_self = NULL;
     inv_thread_was_asleep(); /* other threads have pinned it */
     if (given)
@@ -159,8 +170,10 @@ bool gomp_unheld_place (int hold)
     struct gomp_unheld *u = find_waiting(hold);
     if (u) {
         bool pin = u->core != hold;
+        inv_assert(hold != INV_HOLD_NONE && u->hold == INV_HOLD_NONE);
         set_core_and_hold(u, u->core, hold);
-        atomic_fetch_sub_explicit(&gomp_unheld_waiting, 1, memory_order_relaxed);
+        unsigned before = atomic_fetch_sub_explicit(&gomp_unheld_waiting, 1, memory_order_relaxed);
+        inv_assert(before > 0);
         if (inv_hold_handover(hold, u->tid, pin))
             set_core_and_hold(u, hold, hold);
     }

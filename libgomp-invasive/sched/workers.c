@@ -172,6 +172,7 @@ static struct gomp_waiter *spares;
 /* Wakes one of them with the hold, or INV_HOLD_NONE.  False: there is none. */
 static bool call_spare (int hold)
 {
+    inv_assert(inv_hold_is_valid(hold));
     gomp_spinlock_lock(&sched_lock);
     struct gomp_waiter *w = spares;
     if (w)
@@ -184,6 +185,7 @@ static bool call_spare (int hold)
 
 static void park_spare (void)
 {
+    inv_assert(inv_hold == INV_HOLD_NONE);
     struct gomp_waiter w = {.tid = inv_own_tid(), .core = INV_HOLD_NONE, .hold = INV_HOLD_NONE};
     gomp_spinlock_lock(&sched_lock);
     w.next = spares;
@@ -213,6 +215,7 @@ static bool place_on_ready (int hold)
 /* Gives the hold to a thread that needs one.  False: there is none. */
 static bool place_hold (int hold)
 {
+    inv_assert(hold != INV_HOLD_NONE && inv_hold_is_valid(hold));
     return place_on_ready(hold) || place_on_ticket(hold) || gomp_unheld_place(hold);
 }
 
@@ -265,8 +268,10 @@ static void leave_list (struct free_worker *self)
 {
     gomp_spinlock_lock(&sched_lock);
     struct free_worker **link = &present;
-    while (*link != self)
+    while (*link != self) {
+        inv_assert(*link != NULL); /* self is in the list */
         link = &(*link)->next;
+    }
     *link = self->next;
     gomp_spinlock_unlock(&sched_lock);
 }
@@ -324,6 +329,7 @@ static bool has_all_useful_cores (void)
         inv_word w = atomic_load(&inv_core_at(inv_process.table, core)->word);
         found += inv_word_holder(w) == us && (inv_word_owner(w) == us || !inv_word_reclaim(w));
     }
+    inv_assert(found <= useful && found <= inv_process.ncores);
     return found == useful;
 }
 
@@ -418,6 +424,7 @@ void gomp_hold_yield (void)
         return;
     gomp_contexts_publish();
     gomp_hold_handover(inv_hold_detach()); /* also when it is lost, or none */
+    inv_assert(inv_hold == INV_HOLD_NONE);
 }
 
 /* The same until the time is over (negative: never); then the caller computes without a hold. */
@@ -425,6 +432,7 @@ static void acquire_within (int64_t timeout_ns)
 {
     if (!inv_managed() || gomp_unheld_end())
         return;
+    inv_assert(inv_hold == INV_HOLD_NONE);
     struct gomp_waiter w = {.tid = inv_own_tid(),
                             .core = inv_thread_core(),
                             .needs_hold = true,
@@ -566,6 +574,7 @@ static void *bound_worker_main (void *arg)
 static int create_worker (struct gomp_worker **made, struct gomp_region *region, unsigned id)
 {
     struct gomp_worker *w = gomp_malloc_cleared(sizeof *w);
+    inv_assert((region == NULL) == (id == 0)); /* 0 is the master's */
     w->region = region;
     w->id = id;
     atomic_store_explicit(&w->word, region ? GOMP_WORKER_CALL : 0, memory_order_relaxed);
@@ -678,6 +687,7 @@ void gomp_nested_workers_return (struct gomp_worker **idle)
 
 void gomp_worker_assign (struct gomp_worker *w, struct gomp_region *region, unsigned id)
 {
+    inv_assert(region && id > 0 && id < region->start.nthreads);
     w->id = id;
     /* release: partner is bound_worker_main's acquire; it may be awake for a call for help and
      * find this before the word is raised */
@@ -709,6 +719,7 @@ static bool hand_hold_over (_Atomic unsigned *count, bool (*place) (int hold))
         return false;
     gomp_contexts_publish();
     int hold = inv_hold_detach();
+    inv_assert(inv_hold == INV_HOLD_NONE);
     if (hold == INV_HOLD_NONE || place(hold))
         return true;
     inv_hold_begin(hold);
@@ -755,7 +766,8 @@ static sigset_t program_signals;
 
 void gomp_workers_keep (int more)
 {
-    atomic_fetch_add(&kept, more);
+    int before = atomic_fetch_add(&kept, more);
+    inv_assert(before >= 0 && before + more >= 0);
     if (more <= 0)
         return;
     sigset_t mask;
@@ -888,7 +900,8 @@ static void *free_worker_main (void *arg)
         inv_hold_begin((int)(intptr_t)arg);
     struct free_worker self = {0};
     enter_list(&self);
-    atomic_fetch_sub(&starting, 1);
+    int before = atomic_fetch_sub(&starting, 1);
+    inv_assert(before > 0);
     for (;;) {
         if (!inv_managed() || inv_hold == INV_HOLD_NONE) {
             if (!wait_for_hold(&self))
@@ -899,6 +912,7 @@ static void *free_worker_main (void *arg)
         if (gomp_hold_called_back() || !work_once())
             gomp_hold_yield();
     }
+    inv_assert(inv_hold == INV_HOLD_NONE && !gomp_unheld_self); /* it takes no core with it */
     leave_list(&self);
     gomp_carrier_leave();
     gomp_thread()->thread_pool = NULL; /* the last region's, which may be gone */
@@ -913,8 +927,8 @@ bool gomp_free_worker_start (int hold)
     atomic_fetch_add(&started, 1);
     atomic_fetch_add(&free_workers, 1);
     if (gomp_create_thread(&handle, &gomp_thread_attr, free_worker_main, (void *)(intptr_t)hold) != 0) {
-        atomic_fetch_sub(&free_workers, 1);
-        atomic_fetch_sub(&starting, 1);
+        int workers = atomic_fetch_sub(&free_workers, 1), begins = atomic_fetch_sub(&starting, 1);
+        inv_assert(workers > 0 && begins > 0);
         gomp_thread_refused();
         return false;
     }

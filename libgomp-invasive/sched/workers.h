@@ -19,6 +19,7 @@
 
 #include "parking.h"
 #include "process.h"
+#include <libinvasive/assertion.h>
 #include <libinvasive/strangers.h>
 #include <pthread.h>
 
@@ -37,6 +38,7 @@ static inline void gomp_spinlock_lock (struct gomp_spinlock *l)
 }
 static inline void gomp_spinlock_unlock (struct gomp_spinlock *l)
 {
+    inv_assert(atomic_load_explicit(&l->held, memory_order_relaxed)); /* by the caller */
     atomic_store_explicit(&l->held, 0, memory_order_release);
 }
 

@@ -200,12 +200,15 @@ static bool has_finished (struct gomp_dep_node *node)
 
 static void release_token (struct token *token)
 {
+    inv_assert(!token || atomic_load_explicit(&token->references, memory_order_relaxed) > 0);
     if (token && atomic_fetch_sub_explicit(&token->references, 1, memory_order_acq_rel) == 1)
         free(token);
 }
 
 static void free_node (struct gomp_dep_node *node)
 {
+    inv_assert(atomic_load_explicit(&node->references, memory_order_relaxed) == 0);
+    inv_assert(atomic_load_explicit(&node->awaits, memory_order_relaxed) == 0 && node->finished);
     for (unsigned i = 0; node->tokens && i < node->tokens->count; i++)
         release_token(node->tokens->token[i]);
     free(node->tokens);
@@ -217,7 +220,9 @@ static void free_node (struct gomp_dep_node *node)
 
 static void release_node (struct gomp_dep_node *node)
 {
-    if (atomic_fetch_sub_explicit(&node->references, 1, memory_order_acq_rel) == 1)
+    unsigned before = atomic_fetch_sub_explicit(&node->references, 1, memory_order_acq_rel);
+    inv_assert(before > 0);
+    if (before == 1)
         free_node(node);
 }
 
@@ -251,7 +256,8 @@ static void add_edge (struct gomp_dep_node *earlier, struct gomp_dep_node *node)
         return;
     gomp_spinlock_lock(&earlier->lock);
     if (!has_finished(earlier)) {
-        atomic_fetch_add_explicit(&node->awaits, 1, memory_order_relaxed);
+        unsigned before = atomic_fetch_add_explicit(&node->awaits, 1, memory_order_relaxed);
+        inv_assert(before > 0); /* the caller still counts its predecessors */
         if (earlier->count < EDGES_INLINE)
             earlier->to[earlier->count] = node;
         else {
@@ -273,6 +279,7 @@ static void add_edge (struct gomp_dep_node *earlier, struct gomp_dep_node *node)
 static void drop_first (struct set *set)
 {
     struct member *m = set->first;
+    inv_assert(m->next != NULL || m == set->last);
     set->first = m->next;
     release_node(m->node);
 }
@@ -351,6 +358,7 @@ static struct gomp_deps *make_table (size_t size)
     size_t bytes = sizeof(struct gomp_deps) + size * sizeof(struct entry);
     struct gomp_deps *deps = gomp_malloc(bytes);
     memset(deps, 0, bytes);
+    inv_assert((size & (size - 1)) == 0);
     deps->mask = size - 1;
     return deps;
 }
@@ -391,6 +399,7 @@ static struct entry *entry_for (struct gomp_task *parent, void *addr)
         parent->depend_hash = (struct htab *)deps;
         e = find_entry(deps, addr);
     }
+    inv_assert(!e->used && deps->used <= deps->mask); /* a search always comes to an end */
     deps->used++;
     e->addr = addr;
     e->used = true;
@@ -431,6 +440,7 @@ static void give_token (struct token *token, const struct place *place)
     /* The node that takes the token from us may be the last to need it. */
     atomic_fetch_add_explicit(&token->references, 1, memory_order_relaxed);
     gomp_spinlock_lock(&token->lock);
+    inv_assert(token->held); /* by the caller */
     token->held = false;
     while (!token->held && (next = token->first)) {
         token->first = next->next_for_token;
@@ -477,6 +487,7 @@ static void need_token (struct gomp_dep_node *node, struct entry *e, size_t ndep
         node->tokens = gomp_malloc_cleared(sizeof *node->tokens + ndeps * sizeof(struct token *));
     struct token **list = node->tokens->token;
     unsigned at = node->tokens->count++;
+    inv_assert(at < ndeps);
     for (; at > 0 && list[at - 1] > e->token; at--)
         list[at] = list[at - 1];
     list[at] = e->token;
@@ -541,7 +552,9 @@ bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **
     }
     free(sorted);
     /* acq_rel: partner is finish_node, by the thread that finishes the last predecessor */
-    if (atomic_fetch_sub(&node->awaits, 1) != 1)
+    unsigned before = atomic_fetch_sub(&node->awaits, 1);
+    inv_assert(before > 0);
+    if (before != 1)
         return false;
     struct gomp_thread *thr = gomp_thread();
     struct place place = {thr->ts.team, gomp_task_slot(thr)};
@@ -552,7 +565,9 @@ bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **
 static void finish_node (struct gomp_dep_node *node, const struct place *place)
 {
     struct gomp_task *waiter = node->task ? NULL : node->waiter;
-    if (atomic_fetch_sub(&node->awaits, 1) != 1)
+    unsigned before = atomic_fetch_sub(&node->awaits, 1);
+    inv_assert(before > 0);
+    if (before != 1)
         return;
     if (waiter) /* its node, on its stack, may be gone; it is our parent and so is not */
         gomp_task_poke(waiter);
@@ -564,6 +579,8 @@ void gomp_deps_leave (struct gomp_team *team, struct gomp_task_slot *slot, struc
 {
     struct gomp_dep_node *node = child->own.node;
     struct place place = {team, slot};
+    inv_assert(node->task == child && !has_finished(node));
+    inv_assert(atomic_load_explicit(&node->awaits, memory_order_relaxed) == 0);
     for (unsigned i = 0; node->tokens && i < node->tokens->count; i++)
         give_token(node->tokens->token[i], &place);
     gomp_spinlock_lock(&node->lock);
@@ -579,9 +596,11 @@ void gomp_deps_leave (struct gomp_team *team, struct gomp_task_slot *slot, struc
         unsigned here = (rest - 1) % EDGES_MORE + 1; /* the first block is the newest: part full */
         for (unsigned i = 0; i < here; i++)
             finish_node(block->to[i], &place);
+        inv_assert(here <= EDGES_MORE && here <= rest);
         rest -= here;
         gomp_pool_free(0, block);
     }
+    inv_assert(rest == 0);
     child->own.node = NULL;
     release_node(node);
 }
@@ -663,7 +682,9 @@ void gomp_task_maybe_wait_for_dependencies (void **depend)
         struct dep d = dep_at(&layout, i);
         wait_for_dep(table, &d, &node);
     }
-    if (atomic_fetch_sub(&node.awaits, 1) != 1)
+    unsigned before = atomic_fetch_sub(&node.awaits, 1);
+    inv_assert(before > 0);
+    if (before != 1)
         gomp_task_wait(GOMP_WAIT_NODE, node_done, &node);
 }
 

@@ -48,6 +48,7 @@ void GOMP_taskgroup_end (void)
     }
     if (!group_done(group))
         gomp_task_wait(GOMP_WAIT_GROUP, group_done, group);
+    inv_assert(group_done(group));
     thr->task->taskgroup = group->prev;
     gomp_sem_destroy(&group->taskgroup_sem);
     free(group);
@@ -91,6 +92,7 @@ static uintptr_t **table_slot (struct table *table, uintptr_t original)
 static void table_put (struct table *table, uintptr_t *entry)
 {
     uintptr_t **slot = table_slot(table, entry[ORIGINAL]);
+    inv_assert(*slot || table->used < table->mask); /* a search always comes to an end */
     if (!*slot)
         table->used++;
     *slot = entry;

@@ -72,6 +72,7 @@ static struct gomp_pool_block *cut_batch (int class)
         link->next = first;
         first = link;
     }
+    inv_assert(common.chunk <= common.chunk_end);
     first->count = GOMP_POOL_BATCH;
     return first;
 }
@@ -89,12 +90,14 @@ void *gomp_pool_refill (int class)
         unlock_common();
         pool->list[class].first = batch;
         pool->list[class].count = batch->count;
+        inv_assert(batch->count > 0);
     }
     return gomp_pool_alloc(class);
 }
 
 static void give_batch (int class, struct gomp_pool_block *batch, unsigned count)
 {
+    inv_assert(count > 0 && class >= 0 && class < GOMP_POOL_CLASSES);
     batch->count = count;
     lock_common();
     batch->batch = common.batches[class];
@@ -108,6 +111,7 @@ static struct gomp_pool_block *split_batch (struct gomp_pool *pool, int class)
     struct gomp_pool_block *batch = pool->list[class].first, *last = batch;
     for (int i = 1; i < GOMP_POOL_BATCH; i++)
         last = last->next;
+    inv_assert(pool->list[class].count > GOMP_POOL_BATCH && last->next != NULL);
     pool->list[class].first = last->next;
     pool->list[class].count -= GOMP_POOL_BATCH;
     last->next = NULL;

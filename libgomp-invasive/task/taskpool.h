@@ -12,6 +12,7 @@
 #define GOMP_TASKPOOL_H 1
 
 #include "own.h"
+#include <libinvasive/assertion.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,6 +70,7 @@ static inline void *gomp_pool_alloc (int class)
     if (__builtin_expect(!pool || !pool->list[class].first, 0))
         return gomp_pool_refill(class);
     struct gomp_pool_block *link = pool->list[class].first;
+    inv_assert(class >= 0 && class < GOMP_POOL_CLASSES && pool->list[class].count > 0);
     pool->list[class].first = link->next;
     pool->list[class].count--;
     return (char *)(link + 1) - gomp_pool_size[class];
@@ -82,6 +84,7 @@ static inline void gomp_pool_free (int class, void *block)
         return;
     }
     struct gomp_pool_block *link = gomp_pool_link(block, class);
+    inv_assert(link != pool->list[class].first); /* the block is not free already */
     link->next = pool->list[class].first;
     pool->list[class].first = link;
     pool->list[class].count++;

@@ -38,10 +38,12 @@ bool gomp_queue_grow (struct gomp_queue *q)
 {
     struct gomp_queue_ring *old = atomic_load_explicit(&q->ring, memory_order_relaxed);
     int64_t entries = 2 * (old->mask + 1);
+    inv_assert((old->mask & (old->mask + 1)) == 0 && old->mask < GOMP_QUEUE_MAX);
     struct gomp_queue_ring *ring;
     if (entries > GOMP_QUEUE_MAX || !(ring = ring_alloc(entries, old)))
         return false;
     int64_t b = atomic_load_explicit(&q->bottom, memory_order_relaxed);
+    inv_assert(b - atomic_load_explicit(&q->top, memory_order_acquire) < entries);
     for (int64_t i = atomic_load_explicit(&q->top, memory_order_acquire); i < b; i++)
         atomic_store_explicit(
             &ring->entry[i & ring->mask],

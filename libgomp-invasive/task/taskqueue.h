@@ -18,6 +18,7 @@
 #ifndef GOMP_TASKQUEUE_H
 #define GOMP_TASKQUEUE_H 1
 
+#include <libinvasive/assertion.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,6 +83,7 @@ static inline bool gomp_queue_push (struct gomp_queue *q, void *task)
             return false;
         ring = atomic_load_explicit(&q->ring, memory_order_relaxed);
     }
+    inv_assert(task && b >= t && b - t <= ring->mask); /* top only rises: there is room still */
     atomic_store_explicit(&ring->entry[b & ring->mask], task, memory_order_relaxed);
     /* Release: partner is the thief's acquire load of bottom.  seq_cst: partner is a sleeper, which
      * counts itself asleep and then looks here (taskrun.c, region.c). */
@@ -101,6 +103,7 @@ static inline void *gomp_queue_pop (struct gomp_queue *q, int64_t mark)
     atomic_exchange(&q->bottom, b);
     int64_t t = atomic_load(&q->top);
     void *task = NULL;
+    inv_assert(t <= b + 1 && b - t <= ring->mask);
     if (t <= b) {
         task = atomic_load_explicit(&ring->entry[b & ring->mask], memory_order_relaxed);
         if (t < b)

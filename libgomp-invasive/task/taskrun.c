@@ -57,7 +57,9 @@ void gomp_team_tasks_free (struct gomp_team *team)
     struct gomp_team_tasks *tasks = team->own.tasks;
     if (!tasks)
         return;
+    inv_assert(tasks->used <= tasks->nthreads && tasks->shared_count == 0);
     for (unsigned i = 0; i < tasks->used; i++) {
+        inv_assert(gomp_queue_size(&tasks->used_slot[i]->queue) == 0); /* each task has been run */
         gomp_queue_free(&tasks->used_slot[i]->queue);
         gomp_aligned_free(tasks->used_slot[i]);
     }
@@ -74,9 +76,11 @@ struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *team, unsigned id)
         gomp_fatal("Out of memory for a queue of tasks");
     slot->threshold = tasks->threshold;
     slot->random = id * 2654435761u + 1;
+    inv_assert(id < tasks->nthreads && tasks->slot[id] == NULL);
     tasks->slot[id] = slot;
     gomp_spinlock_lock(&tasks->lock);
     unsigned used = atomic_load_explicit(&tasks->used, memory_order_relaxed);
+    inv_assert(used < tasks->nthreads);
     tasks->used_slot[used] = slot;
     /* release: a thread that sees the number sees the slot.  seq_cst: partner is
      * gomp_tasks_visible, called by a thread that is about to sleep */
@@ -104,6 +108,7 @@ bool gomp_tasks_outstanding (struct gomp_team *team)
     used = atomic_load_explicit(&tasks->used, memory_order_acquire);
     for (unsigned i = 0; i < used; i++)
         created += atomic_load_explicit(&tasks->used_slot[i]->created, memory_order_acquire);
+    inv_assert(created >= completed); /* what was completed has been created before */
     return created != completed;
 }
 
@@ -161,6 +166,7 @@ void gomp_task_release (struct gomp_task *task)
         memcpy(&block, (char *)task->fn_data - sizeof block, sizeof block);
         free(block);
     }
+    inv_assert(task->own.memory == GOMP_MEMORY_POOL && task->own.node == NULL);
     gomp_pool_free(task->own.size_class, task);
 }
 
@@ -168,6 +174,7 @@ void gomp_task_release (struct gomp_task *task)
  * they are written the other way round.  Neither is ever a pointer into a stack. */
 static void set_parent (struct gomp_task *task, struct gomp_task *parent)
 {
+    inv_assert(parent->own.memory != GOMP_MEMORY_STACK); /* who is queued has no parent on a stack */
     __atomic_store_n(&task->own.depth, parent->own.depth + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&task->parent, parent, __ATOMIC_RELEASE);
 }
@@ -193,6 +200,7 @@ void gomp_task_init_deferred (struct gomp_task *task, struct gomp_task *parent)
 struct gomp_task *gomp_task_promote (struct gomp_task *old)
 {
     struct gomp_task *parent = old->parent;
+    inv_assert(old->own.memory == GOMP_MEMORY_STACK);
     if (parent->own.memory == GOMP_MEMORY_STACK)
         parent = gomp_task_promote(parent);
     struct gomp_task *task = gomp_task_alloc(0, 1);
@@ -224,6 +232,7 @@ static void __attribute__((noinline)) make_room_to_count (struct gomp_task *pare
     if (gomp_done_released(done) < both)
         both = gomp_done_released(done);
     atomic_fetch_sub(&parent->own.done, both * (GOMP_DONE_BODY + GOMP_DONE_RELEASED));
+    inv_assert(parent->own.created >= both);
     parent->own.created -= both;
 }
 
@@ -231,6 +240,7 @@ void gomp_task_count (struct gomp_task_slot *slot, struct gomp_task *parent)
 {
     if (__builtin_expect(parent->own.created >= 1u << 28, 0))
         make_room_to_count(parent);
+    inv_assert(parent->own.created >= parent->own.own_done);
     parent->own.created++;
     /* only we write it; a plain addition, then */
     uint64_t n = atomic_load_explicit(&slot->created, memory_order_relaxed);
@@ -336,6 +346,7 @@ static void shared_insert (struct gomp_team_tasks *tasks, struct gomp_task *task
     struct gomp_task **link = &q->first;
     while (*link && (*link)->priority >= task->priority)
         link = &(*link)->own.link;
+    inv_assert(!*link || (*link)->priority < task->priority);
     task->own.link = *link;
     *link = task;
     /* seq_cst: partners are those of gomp_queue_push, see after_queueing */
@@ -369,7 +380,9 @@ static struct gomp_task *shared_take (struct gomp_team_tasks *tasks, const struc
     for (; (task = *link); link = &task->own.link)
         if (!root || is_descendant(task, root)) {
             *link = task->own.link;
-            atomic_fetch_sub_explicit(&tasks->shared_count, 1, memory_order_relaxed);
+            unsigned before =
+                atomic_fetch_sub_explicit(&tasks->shared_count, 1, memory_order_relaxed);
+            inv_assert(before > 0);
             break;
         }
     gomp_spinlock_unlock(&q->lock);
@@ -389,6 +402,7 @@ static void adapt_threshold (struct gomp_task_slot *slot)
         slot->calm = 0;
         if (slot->threshold > GOMP_THRESHOLD_LEAST)
             slot->threshold /= 2;
+        inv_assert(slot->threshold >= GOMP_THRESHOLD_LEAST / 2);
     }
 }
 
@@ -499,11 +513,13 @@ static bool tell_parent (struct gomp_task *parent, uint64_t what)
 /* Is the task, which has ended, to be released by us?  Else its last child will. */
 static bool no_child_left (struct gomp_task *task)
 {
+    inv_assert(task->own.created >= task->own.own_done);
     uint32_t others = task->own.created - task->own.own_done;
     if (others == 0)
         return true;
     uint64_t bias = (GOMP_DONE_ENDED - others) * GOMP_DONE_RELEASED;
     uint64_t now = atomic_fetch_add(&task->own.done, bias) + bias;
+    inv_assert(gomp_done_released(now) <= GOMP_DONE_ENDED);
     return gomp_done_released(now) == GOMP_DONE_ENDED;
 }
 
@@ -520,6 +536,7 @@ static void __attribute__((noinline)) replace_ended_parents (struct gomp_task *t
            gomp_done_released(atomic_load_explicit(&parent->own.done, memory_order_acquire)) ==
                GOMP_DONE_ENDED - 1) {
         struct gomp_task *ended = parent;
+        inv_assert(ended != gomp_thread()->task && task->own.created == 0);
         parent = ended->parent;
         set_parent(task, parent);
         task->own.traits |= GOMP_TRAIT_REPLACES;
@@ -543,6 +560,7 @@ void gomp_task_finish (struct gomp_task *task, struct gomp_task *waiting)
     }
     gomp_task_release(task);
     if (parent == waiting && what != GOMP_DONE_RELEASED) {
+        inv_assert(parent->own.own_done < parent->own.created);
         parent->own.own_done++; /* it is suspended on this very thread */
         return;
     }
@@ -588,6 +606,7 @@ void gomp_task_execute (struct gomp_task_slot *slot, struct gomp_task *task)
     struct gomp_thread *thr = gomp_thread();
     struct gomp_task *waiting = thr->task;
     struct gomp_team *team = thr->ts.team;
+    inv_assert(task != waiting && slot == gomp_task_slot_made(thr));
     if (task->copy_ctors_done || !gomp_task_discarded(team, task->taskgroup)) {
         task->kind = GOMP_TASK_TIED;
         task->own.mark = gomp_queue_mark(&slot->queue);
@@ -673,7 +692,8 @@ static bool spin_for_task (struct wait *w)
     bool ready = gomp_spin_until(wait_ready, w);
     /* seq_cst: a thread that has queued a task and counts on us to find it (wake_for) must be heard
      * of by our last look before we sleep, and by the look below. */
-    atomic_fetch_sub(&w->tasks->hungry, hunger_of(w));
+    uint64_t before = atomic_fetch_sub(&w->tasks->hungry, hunger_of(w));
+    inv_assert(before >= hunger_of(w));
     if (!w->found)
         return ready && !w->give_up;
     /* A thread that queued a task while we were looking has woken no other thread. */
@@ -709,7 +729,8 @@ static void sleep_for_descendants (struct wait *w)
         gomp_park((int *)done, (int)(uint32_t)now);
     atomic_fetch_and(done, ~GOMP_DONE_PARKED);
     atomic_fetch_sub(done, w->bias);
-    atomic_fetch_sub(&w->tasks->asleep, GOMP_DESCENDANTS);
+    uint64_t before = atomic_fetch_sub(&w->tasks->asleep, GOMP_DESCENDANTS);
+    inv_assert(before >= GOMP_DESCENDANTS);
 }
 
 static bool task_wait_done (const struct wait *w)
@@ -776,9 +797,9 @@ static void sleep_at_barrier (struct wait *w)
     atomic_thread_fence(memory_order_seq_cst);
     if (!w->done(w) && !(w->found = find_task(tasks, w->slot, NULL)))
         gomp_park((int *)&tasks->signal, signal);
-    if (region)
-        atomic_fetch_sub(&region->sleeping_members, 1);
-    atomic_fetch_sub(&tasks->asleep, GOMP_ANY);
+    unsigned members = region ? atomic_fetch_sub(&region->sleeping_members, 1) : 1;
+    uint64_t before = atomic_fetch_sub(&tasks->asleep, GOMP_ANY);
+    inv_assert(members > 0 && (uint32_t)before > 0);
 }
 
 void gomp_tasks_at_barrier (gomp_barrier_t *bar, unsigned base, bool cancellable)

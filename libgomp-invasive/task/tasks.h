@@ -235,7 +235,11 @@ static inline void gomp_taskgroup_enter (struct gomp_taskgroup *group)
 static inline void gomp_taskgroup_leave (struct gomp_taskgroup *group)
 {
     struct gomp_task *owner = group ? group->own.owner : NULL;
-    if (group && __atomic_fetch_sub(&group->num_children, 1, __ATOMIC_SEQ_CST) == 1 && owner)
+    if (!group)
+        return;
+    size_t before = __atomic_fetch_sub(&group->num_children, 1, __ATOMIC_SEQ_CST);
+    inv_assert(before > 0);
+    if (before == 1 && owner)
         gomp_task_poke(owner);
 }
 

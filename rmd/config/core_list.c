@@ -2,6 +2,7 @@
 /* core_list.c - see core_list.h. */
 #include "rmd/config/core_list.h"
 #include "rmd/config/control_protocol.h"
+#include "assertion.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,7 @@ void rmd_list_cores(const uint64_t *set, char *text, size_t bytes)
             snprintf(text + length, bytes - length, "...");
             return;
         }
+        inv_assert(n > 0 && (size_t)n < sizeof part && length + (size_t)n < bytes);
         memcpy(text + length, part, (size_t)n + 1);
         length += (size_t)n;
         c = last;

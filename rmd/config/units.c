@@ -6,6 +6,7 @@
  */
 #include "rmd/config/units.h"
 #include "rmd/policy/curve.h"
+#include "assertion.h"
 #include "scalability.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@ void rmd_units_of(struct rmd_units *u, const struct inv_topology *t, enum rmd_sm
         }
         u->of[c] = u->count - 1;
     }
+    inv_assert(u->count >= 1 && u->count <= t->ncores && t->ncores <= INV_MAX_CORES);
     u->first[u->count] = t->ncores;
 }
 
@@ -36,6 +38,7 @@ static void convert_graph(struct inv_scalability *graph, double width)
         unsigned units = (unsigned)ceil(cores.point[i].cores / width);
         if (units == last)
             continue;
+        inv_assert(units > last && n < INV_SCALABILITY_POINTS);
         graph->point[n].cores = last = units;
         graph->point[n++].speedup = (float)(rmd_curve_at(&curve, units * width) / width);
     }
@@ -56,6 +59,7 @@ void rmd_units_need(const struct rmd_units *u, struct rmd_need *need)
  * same, but for cores that were just granted, or whose owner has just died. */
 static int unit_value(const struct rmd_units *u, const int *by_core, unsigned unit)
 {
+    inv_assert(unit < u->count && u->first[unit] < u->first[unit + 1]);
     for (unsigned c = u->first[unit]; c < u->first[unit + 1]; c++)
         if (by_core[c] != RMD_NO_OWNER)
             return by_core[c];

@@ -19,6 +19,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/domain/bell.h"
+#include "assertion.h"
 #include "futex.h"
 #include "now.h"
 #include "rmd/host/rate_limit.h"
@@ -43,6 +44,7 @@ static uint64_t back_off(struct rmd_bell *bell, struct rate_limit *limit)
     uint64_t elsewhere = atomic_load_explicit(&bell->elsewhere_ns, memory_order_relaxed);
     uint64_t spent = rmd_rate_limit_clock() + elsewhere, now = inv_now_ns();
     limit->due_ns = rmd_rate_limit_add(limit->due_ns, now, spent - limit->spent_ns, BURST_NS);
+    inv_assert(spent >= limit->spent_ns); /* clocks do not go back */
     limit->spent_ns = spent;
     if (limit->due_ns <= now)
         return 0;
@@ -118,6 +120,7 @@ static void *run_thread(void *arg)
 
 int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 {
+    inv_assert(!bell->running);
     bell->table = table;
     atomic_store(&bell->stop, 0);
     atomic_store(&bell->ended, 0);

@@ -7,6 +7,7 @@
  * its cores, and asks for them as for any that it has lent.
  */
 #define _GNU_SOURCE
+#include "assertion.h"
 #include "core.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/loop/log.h"
@@ -125,6 +126,7 @@ static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
     if (!more)
         return;
     p->loan += more;
+    inv_assert(p->loan >= 0 && p->loan <= INV_MAX_CORES);
     atomic_fetch_add(&d->table->free_tokens, more);
     inv_token_offer(d->table);
     rmd_state_save(d);
@@ -133,6 +135,7 @@ static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
 static void end_loan(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
+    inv_assert(p->used && p->loan >= 0);
     atomic_fetch_sub(&d->table->free_tokens, p->loan);
     p->loan = 0;
     if (p->wanted)
@@ -149,6 +152,7 @@ static bool check_stopped(struct rmd_domain *d, unsigned slot)
         return false; /* dead: the next event */
     bool stopped = now.state == 'T';
     d->stopped += (unsigned)stopped - (unsigned)p->stopped;
+    inv_assert(d->stopped <= d->live);
     bool was = p->stopped;
     p->stopped = stopped;
     if (stopped && !was)

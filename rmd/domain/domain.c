@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/domain/domain.h"
+#include "assertion.h"
 #include "core.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/config/core_list.h"
@@ -124,6 +125,7 @@ static void create_state(struct rmd_domain *d)
 
 static int open_table(struct rmd_domain *d, enum inv_mode mode)
 {
+    inv_assert(!d->live); /* no process is in the table of before */
     drop_table(d);
     struct inv_table *table;
     int fd = make_table(d, mode, &table);
@@ -196,6 +198,7 @@ void rmd_domain_settle(struct rmd_domain *d)
     }
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] >= 0) {
+            inv_assert(d->procs[d->owner[c]].used && d->grant[c] == RMD_GRANTED);
             d->procs[d->owner[c]].owned++;
             d->procs[d->owner[c]].owned_units += rmd_units_first(&d->units, c);
         }
@@ -208,6 +211,9 @@ void rmd_domain_settle(struct rmd_domain *d)
  * core, rmd offers it to the new owner. */
 static void set_owner(struct rmd_domain *d, unsigned core, int slot)
 {
+    inv_assert(core < d->topology.ncores && d->grant[core] == RMD_GRANTED);
+    inv_assert(slot == RMD_NO_OWNER || (slot >= 0 && slot < INV_MAX_SLOTS && d->procs[slot].used));
+    inv_assert(d->owner[core] != slot);
     if (d->owner[core] >= 0 && slot >= 0)
         atomic_store(&d->table->owner_moves, ++d->moves);
     d->owner[core] = slot;
@@ -307,6 +313,7 @@ static struct members members_of(struct rmd_domain *d)
             m.slot[m.count++] = s;
         }
     }
+    inv_assert(m.count <= d->live && m.pinned_units <= d->units_granted);
     return m;
 }
 
@@ -327,6 +334,7 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
     /* Cores that are not granted, or are pinned, belong to one more process, whose number of cores
      * does not change. */
     int elsewhere = (int)m->count, pinned[INV_MAX_CORES];
+    inv_assert(d->units_granted <= d->units.count);
     unsigned away = d->units.count - d->units_granted + m->pinned_units;
     for (unsigned c = 0; c < ncores; c++) {
         pinned[c] = m->pinned_units ? rmd_pinned_to(d, c) : -1;
@@ -367,6 +375,7 @@ static void number_jobs(const struct rmd_domain *d, const struct members *m, uns
         unsigned first = 0;
         while (d->procs[m->slot[first]].job != d->procs[m->slot[i]].job)
             first++;
+        inv_assert(first <= i);
         needs[i].job = first;
         if (d->procs[m->slot[i]].job == d->newest_job)
             newest = first;
@@ -428,6 +437,15 @@ static void decide_targets(struct rmd_domain *d, struct rmd_snapshot *s, const u
         memset(target, 0, s->nprocs * sizeof *target);
 }
 
+/* Of so many processes. */
+static unsigned long __attribute__((unused)) sum_of_targets(const unsigned *target, unsigned count)
+{
+    unsigned long sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        sum += target[i];
+    return sum;
+}
+
 /* More processes than cores: the core of each process's main thread. */
 static void assign_cores(struct rmd_domain *d)
 {
@@ -447,8 +465,10 @@ static void assign_cores(struct rmd_domain *d)
         core[n] = now >= 0 ? nth[now] : RMD_NO_PART;
         slot[n++] = s;
     }
+    inv_assert(granted == d->granted && n == d->live);
     rmd_partition(load, n, granted, core, order);
     for (unsigned i = 0; i < n; i++) {
+        inv_assert(core[i] < (int)granted);
         int to = core[i] < 0 ? INV_NO_CORE : at[core[i]];
         d->procs[slot[i]].assigned = to;
         /* relaxed: the process reads one word, now or later */
@@ -480,10 +500,12 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
         needs[m.count + i] = (struct rmd_need){0};
         launch[m.count + i] = d->newest_launch;
     }
+    inv_assert(m.count + to_come <= sizeof needs / sizeof *needs);
     number_jobs(d, &m, to_come, needs);
     struct rmd_snapshot s = {d->units_granted - m.pinned_units, m.count + to_come, needs, arena,
                              d->tuning, false};
     decide_targets(d, &s, launch, target);
+    inv_assert(sum_of_targets(target, s.nprocs) <= s.ncores);
     s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);
     s.nprocs = m.count;
     if (must || rmd_policy_worthwhile(d->policy, &s, target)) {
@@ -601,6 +623,8 @@ void rmd_domain_admit(struct rmd_domain *d, unsigned core)
     d->changed = true;
     d->granted++;
     d->units_granted += rmd_units_first(&d->units, core);
+    inv_assert(d->granted <= d->topology.ncores && d->units_granted <= d->units.count);
+    inv_assert(!d->table || d->owner[core] == RMD_NO_OWNER);
     if (d->table)
         inv_core_admit(d->table, core);
 }
@@ -610,6 +634,7 @@ bool rmd_domain_withdraw(struct rmd_domain *d, unsigned core)
     if (d->grant[core] == RMD_GRANTED) {
         d->grant[core] = RMD_REVOKING;
         d->changed = true;
+        inv_assert(d->granted > 0 && d->units_granted >= rmd_units_first(&d->units, core));
         d->granted--;
         d->units_granted -= rmd_units_first(&d->units, core);
         d->owner[core] = RMD_NO_OWNER;
@@ -734,6 +759,7 @@ static unsigned repair_words(struct rmd_domain *d)
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         members[s / 64] |= (uint64_t)d->procs[s].used << s % 64;
     for (unsigned c = 0; c < d->topology.ncores; c++) {
+        inv_assert(d->owner[c] < INV_MAX_SLOTS && (d->owner[c] < 0 || d->procs[d->owner[c]].used));
         bool reserved = d->grant[c] != RMD_GRANTED || d->resting[c];
         unsigned name = reserved ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
         if (!inv_core_repair(d->table, c, name, members))
@@ -794,6 +820,7 @@ unsigned rmd_domain_begin_reports(struct rmd_domain *d, struct rmd_report_cursor
     for (unsigned s = 0; s < INV_MAX_SLOTS && t->living; s++)
         if (d->procs[s].used)
             t->living[t->nliving++] = (struct rmd_living){d->procs[s].pid, d->procs[s].start_ns};
+    inv_assert(t->nliving <= d->live);
     if (d->table)
         rmd_domain_settle(d);
     return d->dead.count + t->nliving;
@@ -839,6 +866,7 @@ bool rmd_domain_next_report(struct rmd_domain *d, struct rmd_report_cursor *t,
 
 void rmd_report_cursor_advance(struct rmd_report_cursor *t)
 {
+    inv_assert(t->next < t->end || t->nth < t->nliving);
     if (t->next < t->end)
         t->next++;
     else

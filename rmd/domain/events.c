@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "rmd/domain/events.h"
 #include "rmd/loop/loop.h"
+#include "assertion.h"
 #include "now.h"
 
 #include <stdio.h>
@@ -31,6 +32,7 @@ void rmd_event(struct inv_event event, const char *text)
             break;
         event.text[i] = c >= ' ' && c <= '~' ? c : '?';
     }
+    inv_assert(ring[newest % RMD_EVENTS].number < newest); /* the oldest goes */
     ring[newest % RMD_EVENTS] = event;
     if (news.fd >= 0)
         eventfd_write(news.fd, 1);
@@ -58,6 +60,7 @@ bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event 
         return true;
     }
     while (*next <= newest) {
+        inv_assert(ring[*next % RMD_EVENTS].number == *next);
         const struct inv_event *e = &ring[(*next)++ % RMD_EVENTS];
         if (is_visible(e, uid, operator)) {
             *event = *e;

@@ -5,6 +5,7 @@
  * again.  Each round settles a launch at least.
  */
 #include "rmd/domain/limit.h"
+#include "assertion.h"
 
 #include <string.h>
 
@@ -27,6 +28,7 @@ static void select_part(struct part *part, const struct rmd_snapshot *all, const
     for (unsigned i = 0; i < all->nprocs; i++) {
         if (of ? launch[i] != *of : settled[i])
             continue;
+        inv_assert(all->needs[i].job < LIMIT_PROCS && part->count < LIMIT_PROCS);
         unsigned k = part->count++, *job = &renumbered[all->needs[i].job];
         part->index[k] = i;
         part->needs[k] = all->needs[i];
@@ -88,7 +90,9 @@ void rmd_limited(const struct rmd_policy *policy, const struct rmd_snapshot *s,
         select_part(&part, s, launch, &launch[i], NULL);
         for (unsigned k = 0; k < part.count; k++)
             settled[part.index[k]] = true;
-        left -= decide_part(policy, s, &part, most, target);
+        unsigned given = decide_part(policy, s, &part, most, target);
+        inv_assert(given <= most && given <= left);
+        left -= given;
         select_part(&part, s, launch, NULL, settled);
         if (part.count)
             decide_part(policy, s, &part, left, target);

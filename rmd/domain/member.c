@@ -4,6 +4,7 @@
  * a job, and leave or die.  domain.c divides the cores among them.
  */
 #define _GNU_SOURCE
+#include "assertion.h"
 #include "core.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/loop/log.h"
@@ -27,6 +28,8 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     struct rmd_process *p = &d->procs[slot];
     struct inv_slot *s = inv_slot_at(d->table, slot);
     unsigned freed = 0;
+    inv_assert(slot < INV_MAX_SLOTS && p->used && p->domain == d);
+    inv_assert(d->live > 0 && d->stopped >= p->stopped);
     rmd_domain_mend_head(d);
     atomic_store(&s->state, INV_SLOT_DEAD);
     rmd_domain_add_event(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
@@ -52,11 +55,13 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
         rmd_order_keep(d, p);
     memset(p, 0, sizeof *p);
     d->live--;
+    inv_assert(d->stopped <= d->live);
     atomic_store(&s->state, INV_SLOT_FREE);
 }
 
 void rmd_domain_reset(struct rmd_domain *d)
 {
+    inv_assert(!d->live && !d->stopped);
     d->joined = d->expected = 0;
     rmd_replaced_forget(d);
     if (d->table->mode == INV_MODE_PINNED)
@@ -178,6 +183,7 @@ static int add_process(struct rmd_domain *d, pid_t pid, int pidfd)
     p->start_ns = p->settled_ns = inv_now_ns();
     rmd_order_recall(d, p);
     d->live++;
+    inv_assert(d->live <= INV_MAX_SLOTS);
     return (int)slot;
 }
 
@@ -259,6 +265,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
         errno = saved;
         return -1;
     }
+    inv_assert(slot < INV_MAX_SLOTS && d->procs[slot].used && d->procs[slot].pid == pid);
     rmd_domain_mend_head(d);
     d->joined += !rmd_replaced_is_back(d, (unsigned)slot);
     if (d->expected < expected)

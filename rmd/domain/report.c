@@ -2,6 +2,7 @@
 /* report.c - the report of a process is copied from its slot before the slot is reused. */
 #define _GNU_SOURCE
 #include "rmd/domain/report.h"
+#include "assertion.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -98,6 +99,8 @@ struct rmd_report rmd_report_copy(const struct rmd_report *from)
 
 static void drop_record(struct rmd_reports *all, struct rmd_report *r)
 {
+    inv_assert(all->record_bytes >= r->report.record_bytes);
+    inv_assert(all_bytes >= r->report.record_bytes);
     all->record_bytes -= r->report.record_bytes;
     all_bytes -= r->report.record_bytes;
     r->report.record_bytes = 0;
@@ -154,6 +157,7 @@ void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
         free(report->record);
         return;
     }
+    inv_assert(all->count < all->capacity && all->count < REPORTS_MAX);
     hold(all);
     all->items[all->count++] = *report;
     all->record_bytes += report->report.record_bytes;
@@ -161,6 +165,7 @@ void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
     drop_oldest_records(all, RECORDS_BYTES_MAX);
     while (all_bytes > ALL_BYTES_MAX) {
         struct rmd_reports *most = largest_reports();
+        inv_assert(most && most->record_bytes > 0);
         drop_oldest_records(most, most->record_bytes - 1);
     }
 }
@@ -172,6 +177,7 @@ void rmd_reports_free(struct rmd_reports *all)
         link = &(*link)->next;
     if (*link)
         *link = all->next;
+    inv_assert(all_bytes >= all->record_bytes);
     all_bytes -= all->record_bytes;
     for (unsigned i = 0; i < all->count; i++)
         free(all->items[i].record);

@@ -19,6 +19,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/domain/trace.h"
+#include "assertion.h"
 #include "futex.h"
 #include "rmd/loop/log.h"
 #include "now.h"
@@ -200,10 +201,12 @@ static bool drain_ring(struct rmd_trace *x, unsigned ring, bool force)
         return true;
     if (head - tail > INV_TRACE_EVENTS) /* a process has overwritten it */
         head = tail + INV_TRACE_EVENTS;
+    inv_assert(head - tail <= INV_TRACE_EVENTS);
     size_t n = 0;
     bool complete = true;
     for (; complete && tail < head; tail += complete)
         complete = copy_event(x, &r->event[tail % INV_TRACE_EVENTS], force || tail < settled, &n);
+    inv_assert(n <= INV_TRACE_EVENTS);
     x->reading->tail[ring] = tail;
     atomic_store_explicit(&r->stuck, 0, memory_order_relaxed);
     /* release: partner is is_full, after which the cell is written again */
@@ -452,6 +455,7 @@ static void queue_item(struct rmd_trace *x, struct item *item)
     if (!item)
         return;
     pthread_mutex_lock(&x->lock);
+    inv_assert(*x->end == NULL && item->next == NULL);
     *x->end = item;
     x->end = &item->next;
     x->queued += item->bytes;
@@ -486,6 +490,7 @@ static void copy_sites(struct rmd_domain *d, unsigned slot)
         to[n].symbol[INV_SYMBOL_BYTES - 1] = to[n].module[INV_MODULE_BYTES - 1] = '\0';
         n++;
     }
+    inv_assert(n <= sites);
     item->chunk->bytes = (uint32_t)(n * sizeof *to);
     item->bytes = sizeof(struct inv_trace_chunk) + item->chunk->bytes;
     queue_item(d->trace, item);
@@ -690,6 +695,7 @@ static void answer_start(struct rmd_trace *x)
 
 static void begin_trace(struct rmd_domain *d, struct rmd_trace *x)
 {
+    inv_assert(!d->trace && !d->starting);
     d->trace = x;
     if (d->table)
         begin_table(d, d->table_fd);

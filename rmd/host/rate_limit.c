@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/host/rate_limit.h"
+#include "assertion.h"
 #include "now.h"
 #include "rmd/host/subuid.h"
 
@@ -47,6 +48,7 @@ void rmd_rate_limit_charge(uid_t user, uint64_t ns)
     struct bucket *b = bucket_of(uid);
     uint64_t due = b->uid == uid ? b->due_ns : 0;
     *b = (struct bucket){uid, rmd_rate_limit_add_event(due, ns)};
+    inv_assert(b->due_ns > 0 && b->due_ns >= due); /* a debt only grows by what is spent */
 }
 
 uint64_t rmd_rate_limit_due_ns(uid_t user)

@@ -9,6 +9,8 @@
 #ifndef RMD_DEDUP_H
 #define RMD_DEDUP_H
 
+#include "assertion.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,6 +26,7 @@ struct rmd_dedup {
 static inline bool rmd_dedup_first(struct rmd_dedup *dedup, uint64_t number)
 {
     unsigned known = dedup->count < RMD_DEDUP_NUMBERS ? dedup->count : RMD_DEDUP_NUMBERS;
+    inv_assert(known <= RMD_DEDUP_NUMBERS);
     for (unsigned i = 0; i < known; i++)
         if (dedup->seen[i] == number)
             return false;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "rmd/loop/loop.h"
 #include "rmd/loop/log.h"
+#include "assertion.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -72,6 +73,7 @@ int rmd_loop(void)
         if (n == 1) {
             struct rmd_source *source = e.data.ptr;
             pthread_mutex_lock(&turn);
+            inv_assert(running && source->ready);
             source->ready(source, e.events);
             pthread_mutex_unlock(&turn);
         } else if (n < 0 && errno != EINTR) {

@@ -7,6 +7,8 @@
 #ifndef RMD_BINS_H
 #define RMD_BINS_H
 
+#include "assertion.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +34,7 @@ static inline void rmd_bins_begin(struct rmd_bins *b, unsigned most)
 static inline void rmd_bins_add(struct rmd_bins *b, int bin)
 {
     unsigned at = b->space[bin];
+    inv_assert(at > 0 && at / 64 < b->words[0]);
     b->next[bin] = b->head[at];
     b->prev[bin] = RMD_NO_BIN;
     if (b->head[at] != RMD_NO_BIN)
@@ -44,6 +47,7 @@ static inline void rmd_bins_add(struct rmd_bins *b, int bin)
 static inline void rmd_bins_drop(struct rmd_bins *b, int bin)
 {
     unsigned at = b->space[bin];
+    inv_assert(b->prev[bin] != RMD_NO_BIN || b->head[at] == bin); /* it is in its list */
     if (b->next[bin] != RMD_NO_BIN)
         b->prev[b->next[bin]] = b->prev[bin];
     if (b->prev[bin] != RMD_NO_BIN)
@@ -60,6 +64,7 @@ static inline void rmd_bins_drop(struct rmd_bins *b, int bin)
 /* Uses `amount` of the bin's space. */
 static inline void rmd_bins_use(struct rmd_bins *b, int bin, unsigned amount)
 {
+    inv_assert(amount > 0 && amount <= b->space[bin]);
     rmd_bins_drop(b, bin);
     b->space[bin] -= amount;
     if (b->space[bin])
@@ -78,6 +83,7 @@ static inline int rmd_bins_best(const struct rmd_bins *b, unsigned need)
         at += (unsigned)__builtin_ctzll(word);
         while (k--)
             at = at * 64 + (unsigned)__builtin_ctzll(b->bits[k][at]);
+        inv_assert(at >= need && b->head[at] != RMD_NO_BIN);
         return b->head[at];
     }
     return RMD_NO_BIN;
@@ -91,6 +97,7 @@ static inline int rmd_bins_largest(const struct rmd_bins *b)
         return RMD_NO_BIN;
     for (unsigned k = b->depth; k--;)
         at = at * 64 + 63 - (unsigned)__builtin_clzll(b->bits[k][at]);
+    inv_assert(b->head[at] != RMD_NO_BIN);
     return b->head[at];
 }
 

@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/placement/placement_work.h"
+#include "assertion.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -123,11 +124,13 @@ static long shortage_of(const struct rmd_work *w, const struct rmd_cell *cell)
 static void give_up_cores(struct rmd_work *w, struct rmd_cell *cell, unsigned cores)
 {
     cell->give += cores;
+    inv_assert(cell->give <= cell->have);
     w->bins.space[cell->child] += cores;
 }
 
 static void shrink_entry(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e)
 {
+    inv_assert(e->have >= e->want);
     unsigned surplus = e->have - e->want, n, i = 0;
     if (!e->want) {
         for (int c = e->cells; c != RMD_NO_CELL; c = w->cells[c].next)
@@ -141,6 +144,7 @@ static void shrink_entry(struct rmd_work *w, const struct rmd_group *g, const st
     }
     if (!surplus)
         return;
+    inv_assert(i < n); /* a process has at least as many cores as it gives up */
     struct rmd_cell *where = &w->cells[w->sorted[i]];
     for (; i < n; i++) {
         struct rmd_cell *cell = &w->cells[w->sorted[i]];
@@ -162,7 +166,11 @@ static void ask_for_cores(struct rmd_work *w, const struct rmd_entry *e)
         w->asked[most->child] += e->want - e->have;
 }
 
-static unsigned growth_of(const struct rmd_entry *e) { return e->want - e->have; }
+static unsigned growth_of(const struct rmd_entry *e)
+{
+    inv_assert(e->want > e->have);
+    return e->want - e->have;
+}
 
 /* A counting sort of the growers into w->order: the largest gain first, of equals the first. */
 static void sort_many_growers(struct rmd_work *w, const struct rmd_group *g)
@@ -217,6 +225,7 @@ static unsigned take_cores(struct rmd_work *w, struct rmd_cell *cell, unsigned c
     unsigned space = w->bins.space[cell->child];
     if (cores > space)
         cores = space;
+    inv_assert(cores <= w->bins.space[cell->child]);
     cell->take += cores;
     w->bins.space[cell->child] -= cores;
     return cores;
@@ -271,6 +280,7 @@ static void grow_outside(struct rmd_work *w, const struct rmd_group *g, unsigned
                (child = choose_child(w, g, e, e->want - e->have)) != RMD_NO_BIN) {
             unsigned space = w->bins.space[child], need = e->want - e->have;
             struct rmd_cell *cell = rmd_cell_add(w, e, (unsigned)child);
+            inv_assert(space > 0 && (unsigned)child < nchildren);
             cell->take = need < space ? need : space;
             e->have += cell->take;
             rmd_bins_use(&w->bins, child, cell->take);
@@ -296,6 +306,7 @@ static void make_child_groups(struct rmd_work *w, const struct rmd_group *g, uns
             w->child_first[i], w->child_first[i + 1], begin, begin + w->shrinkers[i],
             w->next_nentries};
         w->next_ngroups += w->per_child[i] > 0;
+        inv_assert(w->shrinkers[i] <= w->next_nentries - begin);
         w->per_child[i] = begin; /* now: where its next entry goes */
     }
     for (unsigned i = g->entries; i < g->entries_end; i++)
@@ -339,6 +350,8 @@ static void share_group(struct rmd_work *w, const struct rmd_group *g, unsigned 
 static void divide_group(struct rmd_work *w, const struct rmd_group *g, unsigned level)
 {
     unsigned n = number_children(w, g, level);
+    inv_assert(n >= 1 && n <= g->end - g->first);
+    inv_assert(g->entries <= g->growers && g->growers <= g->entries_end);
     if (n == g->end - g->first) {
         rmd_place_in_leaf(w, g);
     } else if (n == 1) {
@@ -383,6 +396,7 @@ static void count_cores(struct rmd_work *w, unsigned *have)
     memset(have, 0, w->nprocs * sizeof *have);
     for (unsigned c = 0; c < w->machine->ncores; c++) {
         w->free_before[c] = unowned;
+        inv_assert(w->owner[c] < (int)w->nprocs);
         if (w->owner[c] >= 0)
             have[w->owner[c]]++;
         else
@@ -420,6 +434,7 @@ static void make_entries(struct rmd_work *w)
         grower[n] = e;
         n += want > count;
     }
+    inv_assert(at <= w->machine->ncores && shrinkers + n <= w->nprocs);
     memcpy(&w->entries[shrinkers], grower, n * sizeof *grower);
     n += shrinkers;
     if (n > 0)

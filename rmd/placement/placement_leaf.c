@@ -8,6 +8,7 @@
  * short ranges as a whole, and long ones at an end.  It grows beside the cores that it has.
  */
 #include "rmd/placement/placement_work.h"
+#include "assertion.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 static void release_core(struct rmd_work *w, struct rmd_entry *e, unsigned core)
 {
+    inv_assert(w->owner[core] == (int)e->process && e->have > e->want);
     w->owner[core] = RMD_NO_OWNER;
     e->have--;
 }
@@ -135,6 +137,7 @@ static void release_run_ends(struct rmd_work *w, const struct rmd_group *g, stru
 
 static void seize_core(struct rmd_work *w, struct rmd_entry *e, unsigned core)
 {
+    inv_assert(w->owner[core] < 0 && e->have < e->want && w->growth > 0);
     w->owner[core] = (int)e->process;
     e->have++;
     w->growth--;
@@ -214,6 +217,7 @@ static void take_in_gaps(struct rmd_work *w, const struct rmd_group *g)
             unsigned before = e->have, first = w->runs[gap].first;
             for (unsigned k = 0; k < w->runs[gap].cores && e->have < e->want; k++)
                 seize_core(w, e, first + k);
+            inv_assert(e->have - before <= w->runs[gap].cores);
             w->runs[gap].first += e->have - before;
             w->runs[gap].cores -= e->have - before;
             rmd_bins_use(&w->bins, gap, e->have - before);
@@ -256,6 +260,8 @@ void rmd_place_in_leaf(struct rmd_work *w, const struct rmd_group *g)
     }
     for (unsigned i = g->entries; i < g->growers; i++)
         shrink_entry(w, g, &w->entries[i]);
+    for (unsigned i = g->entries; i < g->growers; i++)
+        inv_assert(w->entries[i].have == w->entries[i].want);
     if (w->growth)
         grow_entries(w, g);
     for (unsigned i = g->entries; i < g->entries_end; i++)

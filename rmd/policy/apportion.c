@@ -6,6 +6,7 @@
  */
 #include "rmd/policy/apportion.h"
 #include "rmd/policy/level.h"
+#include "assertion.h"
 
 #include <stdbool.h>
 
@@ -76,6 +77,7 @@ static struct remainder choose_pivot(struct remainder *r, unsigned last)
 /* Reorder so that the first k of n are the k largest (quickselect). */
 static void select_largest(struct remainder *r, unsigned n, unsigned k)
 {
+    inv_assert(k <= n);
     while (k > 0 && k < n) {
         struct remainder pivot = choose_pivot(r, n - 1);
         unsigned larger = 0;
@@ -113,6 +115,7 @@ void rmd_apportion(const struct rmd_part *parts, unsigned n, unsigned cores, uns
         select_largest(rest, open, left);
     else
         left = open;
+    inv_assert(left <= open && open <= n);
     for (unsigned i = 0; i < left; i++)
         share[rest[i].index]++;
 }

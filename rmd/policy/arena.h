@@ -6,8 +6,11 @@
 #ifndef RMD_ARENA_H
 #define RMD_ARENA_H
 
+#include "assertion.h"
+
 #include <stdalign.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct rmd_arena {
     char *at;
@@ -17,6 +20,7 @@ static inline void *rmd_arena_alloc(struct rmd_arena *arena, size_t count, size_
 {
     void *memory = arena->at;
     size_t align = alignof(max_align_t);
+    inv_assert((uintptr_t)memory % align == 0);
     arena->at += (count * size + align - 1) / align * align;
     return memory;
 }

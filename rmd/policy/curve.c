@@ -3,6 +3,7 @@
  * that the line from the one before to the one after passes above is not in the hull. */
 #include "rmd/policy/curve.h"
 #include "rmd/policy/level.h"
+#include "assertion.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -47,6 +48,7 @@ void rmd_curve_of(const struct inv_scalability *graph, struct rmd_curve *c)
     struct point h[INV_SCALABILITY_POINTS + 1];
     unsigned n = graph->point[0].cores ? build_hull(graph, h) : 1;
     c->segments = 0;
+    inv_assert(n >= 1 && n <= INV_SCALABILITY_POINTS + 1);
     for (unsigned k = 0; k + 1 < n; k++) {
         double m = h[k + 1].slope > RMD_ALIKE ? h[k + 1].slope : 0;
         c->at[c->segments++] = (struct rmd_segment){h[k].cores, h[k].speed, m};
@@ -74,6 +76,7 @@ double rmd_cores_delivering(const struct rmd_delivered *d, double whole)
 void rmd_curve_slow(struct rmd_curve *c, const struct rmd_delivered *d)
 {
     const struct rmd_curve old = *c;
+    inv_assert(old.segments > 0);
     c->segments = 0;
     for (unsigned k = 0; k < old.segments; k++) {
         const struct rmd_segment *was = &old.at[k];
@@ -93,6 +96,7 @@ void rmd_curve_slow(struct rmd_curve *c, const struct rmd_delivered *d)
 
 double rmd_curve_enough(const struct rmd_curve *c)
 {
+    inv_assert(c->segments > 0);
     unsigned last = c->segments - 1;
     return c->at[last].slope <= 0 ? c->at[last].cores : HUGE_VAL;
 }

@@ -19,6 +19,7 @@
 #include "rmd/policy/heap.h"
 #include "rmd/policy/level.h"
 #include "rmd/policy/rank.h"
+#include "assertion.h"
 
 #include <math.h>
 
@@ -82,6 +83,7 @@ static void enter_next_segment(struct greedy_state *f, const struct rmd_group *g
     struct rmd_heap_item *top = &f->kink[g->first];
     const struct rmd_rank *r = &f->ranks->rank[top->number];
     const struct rmd_curve *c = &r->curve;
+    inv_assert(g->count > 0 && top->number < f->ranks->nranks);
     struct member *m = &f->member[top->number];
     unsigned k = (unsigned)(m->segment + 1);
     if (m->segment < 0) {
@@ -174,6 +176,7 @@ static void begin_group(struct greedy_state *f, unsigned group)
     find_next_segment(f, group);
     if (cur->length > 0)
         f->best[f->nbest++] = (struct rmd_heap_item){.key = cur->slope, .number = group};
+    inv_assert(f->nbest <= f->ranks->ngroups);
 }
 
 /* Is the top of the heap steeper than all others? */
@@ -200,6 +203,7 @@ static double find_tied_groups(struct greedy_state *f, double *slope)
     do {
         unsigned group = rmd_heap_pop(f->best, &f->nbest).number;
         f->tied[f->ntied++] = group;
+        inv_assert(f->ntied <= f->ranks->ngroups);
         space += f->cursor[group].length;
     } while (f->nbest && f->best[0].key >= *slope - RMD_ALIKE);
     return space;
@@ -237,6 +241,7 @@ static void take_whole_segments(struct greedy_state *f)
                                                            .length = (unsigned)cur->length,
                                                            .slope = cur->slope};
         queue_group(f, f->tied[t]);
+        inv_assert(f->nbest <= f->ranks->ngroups);
     }
 }
 
@@ -267,6 +272,7 @@ static void undo_last_segments(struct greedy_state *f)
     mark_tied(f, false);
     f->ntied = 0;
     for (bool first = false; !first;) {
+        inv_assert(f->ntaken > 0 && f->ntied < f->ranks->ngroups);
         const struct taken_segment *last = &f->taken[--f->ntaken];
         struct group_cursor *cur = &f->cursor[last->group];
         cur->at -= last->length;

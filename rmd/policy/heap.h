@@ -4,6 +4,8 @@
 #ifndef RMD_HEAP_H
 #define RMD_HEAP_H
 
+#include "assertion.h"
+
 #include <stdbool.h>
 
 struct rmd_heap_item {
@@ -22,6 +24,7 @@ static inline bool rmd_heap_before(const struct rmd_heap_item *a, const struct r
 
 static inline void rmd_heap_sink(struct rmd_heap_item *heap, unsigned n, unsigned at)
 {
+    inv_assert(at < n);
     struct rmd_heap_item item = heap[at];
     for (unsigned child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n)
@@ -30,6 +33,8 @@ static inline void rmd_heap_sink(struct rmd_heap_item *heap, unsigned n, unsigne
             break;
         heap[at] = heap[child];
     }
+    inv_assert(2 * at + 1 >= n || !rmd_heap_before(&heap[2 * at + 1], &item));
+    inv_assert(2 * at + 2 >= n || !rmd_heap_before(&heap[2 * at + 2], &item));
     heap[at] = item;
 }
 
@@ -44,12 +49,14 @@ static inline void rmd_heap_push(struct rmd_heap_item *heap, unsigned *n, struct
     unsigned at = (*n)++;
     for (; at && rmd_heap_before(&item, &heap[(at - 1) / 2]); at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
+    inv_assert(at < *n && (at == 0 || !rmd_heap_before(&item, &heap[(at - 1) / 2])));
     heap[at] = item;
 }
 
 /* *n > 0 */
 static inline struct rmd_heap_item rmd_heap_pop(struct rmd_heap_item *heap, unsigned *n)
 {
+    inv_assert(*n > 0);
     struct rmd_heap_item top = heap[0];
     heap[0] = heap[--*n];
     if (*n)

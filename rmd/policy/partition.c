@@ -7,6 +7,7 @@
  * Without an even division the kernel's own placement is better: it moves threads in time.
  */
 #include "rmd/policy/partition.h"
+#include "assertion.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -54,6 +55,7 @@ static void sort_by_load(const double *load, unsigned n, unsigned *order)
 static unsigned least_loaded_core(const double *on, unsigned cores, int prefers)
 {
     unsigned best = 0;
+    inv_assert(cores > 0 && cores <= MOST_CORES);
     for (unsigned c = 1; c < cores; c++)
         if (on[c] < on[best])
             best = c;
@@ -68,6 +70,7 @@ static void assign_longest_first(const double *load, unsigned n, unsigned cores,
     sort_by_load(load, n, order);
     for (unsigned i = 0; i < n; i++) {
         unsigned process = order[i];
+        inv_assert(process < n);
         core[process] = (int)least_loaded_core(on, cores, core[process]);
         on[core[process]] += load[process];
     }

@@ -2,6 +2,7 @@
 /* rank.c - see rank.h; and how much of a core a process's cores deliver. */
 #include "rmd/policy/rank.h"
 #include "rmd/policy/level.h"
+#include "assertion.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static void group_members(const struct rmd_snapshot *s, enum rmd_grouping groupi
         end[j] = at;
         at += count;
     }
+    inv_assert(r->ngroups <= n && (r->ngroups > 0) == (n > 0));
     for (unsigned i = 0; i < n; i++)
         r->member[end[group_of(s, grouping, i)]++] = i;
 }
@@ -103,6 +105,7 @@ static void sum_up_group(struct rmd_ranks *r, struct rmd_group *g)
         rank->useful = enough < rank->lo ? rank->lo
                        : enough < rank->hi ? (unsigned)enough
                                            : rank->hi;
+        inv_assert(rank->lo <= rank->useful && rank->useful <= rank->hi);
         g->lo += rank->lo;
         g->hi += rank->hi;
         g->useful += rank->useful;

@@ -14,6 +14,7 @@
 #include "rmd/domain/events.h"
 #include "rmd/loop/log.h"
 #include "rmd/serve/metrics.h"
+#include "assertion.h"
 #include "now.h"
 #include "rmd/host/peer.h"
 #include "rmd/host/procstat.h"
@@ -84,9 +85,12 @@ static uint64_t later_ns;       /* when the timer rings; 0: never */
 static void close_connection(struct connection *c)
 {
     struct connection **link = &connections;
-    while (*link != c)
+    while (*link != c) {
+        inv_assert(*link != NULL); /* c is in the list */
         link = &(*link)->next;
+    }
     *link = c->next;
+    inv_assert(nconnections > 0);
     nconnections--;
     if (c->waiting)
         rmd_control_forget(c);

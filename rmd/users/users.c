@@ -17,6 +17,7 @@
 #define _GNU_SOURCE
 #include "rmd/users/users.h"
 #include "rmd/users/confine.h"
+#include "assertion.h"
 #include "cpus.h"
 #include "rmd/domain/events.h"
 #include "rmd/loop/log.h"
@@ -244,6 +245,7 @@ static void divide_equally(struct share *share, unsigned n, unsigned left)
                 bool has = share[i].has > share[i].units;
                 if (share[i].units == share[i].most || (last && has != keeps) || (!last && !keeps))
                     continue;
+                inv_assert(share[i].units < share[i].most);
                 share[i].units++;
                 left--;
             }
@@ -252,6 +254,7 @@ static void divide_equally(struct share *share, unsigned n, unsigned left)
 
 static bool unit_has_any(unsigned unit, const bool set[INV_MAX_CORES])
 {
+    inv_assert(unit < units.count);
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
         if (set[c])
             return true;
@@ -333,12 +336,14 @@ static unsigned compute_shares(struct share *share, unsigned gone)
         for (unsigned i = 0; i < n; i++)
             share[i].has += next_user[units.first[k]] == share[i].user;
     unsigned persons = group_by_person(share, n, person);
+    inv_assert(persons <= n && n <= SHARES_MAX && gone < units.count);
     divide_equally(person, persons, units.count - gone);
     for (unsigned p = 0; p < persons; p++)
         divide_in_person(share, n, &person[p]);
     for (unsigned i = 0; i < n; i++)
         if (share[i].units)
             share[with++] = share[i];
+    inv_assert(with <= n && with <= units.count - gone);
     return with;
 }
 
@@ -365,6 +370,8 @@ static void plan_cores(void)
     placed[n] = (struct rmd_placed){.target = gone, .keep = -1, .wish = -1};
     rmd_units_place(&units, owner, NULL, placed, n + (gone > 0));
     for (unsigned c = 0; c < topology.ncores; c++)
+        inv_assert(owner[c] <= (int)n);
+    for (unsigned c = 0; c < topology.ncores; c++)
         next_user[c] = owner[c] < 0 || owner[c] == (int)n ? NULL : share[owner[c]].user;
 }
 
@@ -372,6 +379,7 @@ static void plan_cores(void)
 static void admit_core(unsigned core)
 {
     struct user *u = next_user[core];
+    inv_assert(!current_user[core] || current_user[core]->domain.grant[core] == RMD_NOT_GRANTED);
     current_user[core] = u;
     asked_ns[core] = 0;
     if (u)
@@ -491,8 +499,10 @@ static void divide_cores(void)
 static void free_user(struct user *u)
 {
     struct user **link = &users;
-    while (*link != u)
+    while (*link != u) {
+        inv_assert(*link != NULL); /* u is in the list */
         link = &(*link)->next;
+    }
     *link = u->next;
     rmd_confinement_free(&u->confinement);
     rmd_domain_close(&u->domain);
@@ -599,6 +609,7 @@ static void forget_excess_users(void)
         return;
     while ((u = find_excess_user(false, IDLE_USERS_MAX)))
         free_user(u);
+    inv_assert(!u);
     for (; (u = find_excess_user(true, IDLE_WITH_ORDERS_MAX)); orders = true) {
         rmd_log(RMD_NOTICE,
                 "user %u: its own limits and policy are forgotten: %u users who have ended later "
@@ -613,6 +624,7 @@ static void forget_excess_users(void)
 static void handle_domain_emptied(struct rmd_domain *d)
 {
     struct user *u = user_of(d);
+    inv_assert(!d->live);
     u->idle_since = ++idle_number;
     if (options.several && !u->joining) {
         rmd_log(RMD_INFO, "user %u: the last process has gone", (unsigned)u->uid);
@@ -835,6 +847,7 @@ static int check_newcomer(struct user *newcomer)
         return EUSERS;
     if (!newcomer->domain.live && ids >= IDS_MAX)
         return EDQUOT;
+    inv_assert(!newcomer->joining);
     newcomer->joining = true;
     n = compute_shares(share, units_away(gone));
     newcomer->joining = false;
@@ -1055,6 +1068,7 @@ void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd)
         close(fd);
         return;
     }
+    inv_assert(i <= nformer && nformer <= RMD_STORED_USERS);
     if (i == nformer)
         former[nformer++] = (struct former){uid, -1, -1};
     replace_fd(what == RMD_STORED_STATE ? &former[i].state : &former[i].table, fd);

@@ -5,6 +5,7 @@
  * time happens before free cores are given out.
  */
 #include "tools/rmctl/simulate/simulate_engine.h"
+#include "assertion.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ static void settle_actor(struct sim_engine *e, unsigned i)
     if (a->touched)
         return;
     a->touched = true;
+    inv_assert(e->ntouched < e->world->work->nprocs);
     e->touched[e->ntouched++] = i;
     double passed = e->now - a->settled;
     a->settled = e->now;
@@ -72,6 +74,7 @@ static void reclaim_cores(struct sim_engine *e, unsigned i)
                 abort(); /* cores are lost */
             unsigned from = e->rich.numbers[0];
             settle_actor(e, from);
+            inv_assert(from != i && e->actor[from].held > e->actor[from].owned);
             e->actor[from].held--;
             update_heaps(e, from);
             e->result->reclaims++;
@@ -83,6 +86,7 @@ static void reclaim_cores(struct sim_engine *e, unsigned i)
             add_penalty(e, a, e->world->costs.move_s);
         }
         a->held++;
+        inv_assert(a->held <= due && e->pool <= e->world->machine.ncores);
     }
 }
 
@@ -112,6 +116,7 @@ void sim_own(struct sim_engine *e, unsigned i, unsigned cores)
     a->owned = cores;
     a->fresh = a->fresh < cores ? a->fresh : cores;
     if (a->state == SIM_COMPUTES) {
+        update_heaps(e, i); /* what it had borrowed may be its own now: nothing to be taken from it */
         reclaim_cores(e, i);
         a->fresh = 0; /* the others it has borrowed before */
     }
@@ -150,6 +155,7 @@ static void stop_spinning(struct sim_engine *e, unsigned i)
     struct sim_actor *a = &e->actor[i];
     a->spins = false;
     e->pool += a->held;
+    inv_assert(e->pool <= e->world->machine.ncores);
     a->held = 0;
     update_heaps(e, i);
 }
@@ -188,6 +194,7 @@ static void next_round(struct sim_engine *e, unsigned job)
 
 static void end_process(struct sim_engine *e, unsigned i)
 {
+    inv_assert(e->left > 0);
     e->actor[i].state = SIM_ENDED;
     e->left--;
     e->result->job_end[process_of(e, i)->job] = e->now;
@@ -211,6 +218,7 @@ static void end_piece(struct sim_engine *e, unsigned i)
         wait_for_others(e, i, !next);
     if (!next)
         end_process(e, i);
+    inv_assert(e->busy[p->job] > 0);
     if (--e->busy[p->job] == 0)
         next_round(e, p->job);
     if (goes_on)

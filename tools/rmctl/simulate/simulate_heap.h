@@ -4,6 +4,8 @@
 #ifndef RMD_SIMULATE_HEAP_H
 #define RMD_SIMULATE_HEAP_H
 
+#include "assertion.h"
+
 #include <stdbool.h>
 
 struct sim_heap {
@@ -28,6 +30,7 @@ static inline void sim_heap_put(struct sim_heap *h, unsigned at, unsigned number
 static inline void sim_heap_settle(struct sim_heap *h, unsigned at)
 {
     unsigned number = h->numbers[at];
+    inv_assert(at < h->count && h->place[number] == (int)at);
     for (; at && sim_heap_before(h, number, h->numbers[(at - 1) / 2]); at = (at - 1) / 2)
         sim_heap_put(h, at, h->numbers[(at - 1) / 2]);
     for (unsigned child; (child = 2 * at + 1) < h->count; at = child) {
@@ -37,6 +40,7 @@ static inline void sim_heap_settle(struct sim_heap *h, unsigned at)
             break;
         sim_heap_put(h, at, h->numbers[child]);
     }
+    inv_assert(at < h->count);
     sim_heap_put(h, at, number);
 }
 
@@ -55,6 +59,7 @@ static inline void sim_heap_drop(struct sim_heap *h, unsigned number)
     int at = h->place[number];
     if (at < 0)
         return;
+    inv_assert((unsigned)at < h->count && h->numbers[at] == number);
     unsigned last = h->numbers[--h->count];
     h->place[number] = -1;
     if (last == number)
