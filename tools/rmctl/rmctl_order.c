@@ -318,29 +318,31 @@ static int show_drained(void)
 
 /* --- commands */
 
+static int order_process(int argc, char **argv, enum inv_verb verb, const char *name,
+                         const char *arguments, const char *about)
+{
+    struct order o = order_of(verb, name);
+    rmctl_parse(argc, argv, rmctl_order_options, parse_order_option, arguments, about, &o);
+    return command_process(&o);
+}
+
 int rmctl_shrink(int argc, char **argv)
 {
-    struct order o = order_of(INV_SHRINK, "shrink");
-    rmctl_parse(argc, argv, rmctl_order_options, parse_order_option, "PROC CORES\nPROC --reset",
-                "Process PROC (a pid, or rank:N) owns so many cores at most.", &o);
-    return command_process(&o);
+    return order_process(argc, argv, INV_SHRINK, "shrink", "PROC CORES\nPROC --reset",
+                         "Process PROC (a pid, or rank:N) owns so many cores at most.");
 }
 
 int rmctl_expand(int argc, char **argv)
 {
-    struct order o = order_of(INV_EXPAND, "expand");
-    rmctl_parse(argc, argv, rmctl_order_options, parse_order_option, "PROC CORES\nPROC --reset",
-                "Process PROC (a pid, or rank:N) owns so many cores at least.", &o);
-    return command_process(&o);
+    return order_process(argc, argv, INV_EXPAND, "expand", "PROC CORES\nPROC --reset",
+                         "Process PROC (a pid, or rank:N) owns so many cores at least.");
 }
 
 int rmctl_pin(int argc, char **argv)
 {
-    struct order o = order_of(INV_PIN, "pin");
-    rmctl_parse(argc, argv, rmctl_order_options, parse_order_option, "PROC LIST\nPROC --reset",
-                "Process PROC (a pid, or rank:N) owns the cores of LIST, and nobody else does.",
-                &o);
-    return command_process(&o);
+    return order_process(argc, argv, INV_PIN, "pin", "PROC LIST\nPROC --reset",
+                         "Process PROC (a pid, or rank:N) owns the cores of LIST, and nobody "
+                         "else does.");
 }
 
 int rmctl_limit(int argc, char **argv)
