@@ -129,10 +129,9 @@ run_undeferred_detached (void (*fn) (void *), void *data, void (*cpyfn) (void *,
     end_undeferred(thr, &task);
 }
 
-static inline void run_undeferred (struct gomp_thread *thr, struct gomp_task_slot *slot,
-                                   void (*fn) (void *), void *data,
-                                   void (*cpyfn) (void *, void *), long arg_size, long arg_align,
-                                   unsigned flags)
+static inline void __attribute__((always_inline))
+run_on_stack (struct gomp_thread *thr, struct gomp_task_slot *slot, void (*fn) (void *), void *data,
+              void (*cpyfn) (void *, void *), long arg_size, long arg_align, unsigned flags)
 {
     struct gomp_task task;
     init_undeferred(&task, thr->task, flags);
@@ -144,6 +143,13 @@ static inline void run_undeferred (struct gomp_thread *thr, struct gomp_task_slo
     else
         fn(data);
     end_undeferred(thr, &task);
+}
+
+static void __attribute__((noinline))
+run_undeferred (struct gomp_thread *thr, struct gomp_task_slot *slot, void (*fn) (void *), void *data,
+                void (*cpyfn) (void *, void *), long arg_size, long arg_align, unsigned flags)
+{
+    run_on_stack(thr, slot, fn, data, cpyfn, arg_size, arg_align, flags);
 }
 
 void gomp_task_run_undeferred (void (*fn) (void *), void *data, unsigned flags)
@@ -284,14 +290,9 @@ static void __attribute__((noinline)) run_alone (struct gomp_thread *thr, void (
                                                  unsigned flags)
 {
     struct gomp_task_slot *slot = gomp_task_slot_made(thr);
-    struct gomp_task task;
-    init_undeferred(&task, thr->task, flags);
-    task.own.mark = slot ? gomp_queue_mark(&slot->queue) : INT64_MIN;
-    thr->task = &task;
-    fn(data);
-    end_undeferred(thr, &task);
-    if (slot && ++slot->inlined % CHECKPOINT_EVERY == 0 && inv_managed())
-        gomp_hold_checkpoint();
+    run_on_stack(thr, slot, fn, data, NULL, 0, 1, flags);
+    if (slot)
+        after_undeferred(thr->ts.team, slot, false);
 }
 
 /* All else. */

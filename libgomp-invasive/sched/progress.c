@@ -142,10 +142,10 @@ struct lasting {
 /* Regions that were to be over soon, and are not: their implicit tasks are for all cores.  If the process has
  * computed for half a period since the last look, the master's implicit task is long or waits for the others in a loop
  * of its own: no further region of the function is left to one core. */
-static bool share_lasting_regions (struct lasting *l)
+static bool share_lasting_regions (struct lasting *l, uint64_t cpu)
 {
     bool open = false;
-    uint64_t cpu = cpu_ns(), computed = cpu - l->cpu;
+    uint64_t computed = cpu - l->cpu;
     for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED; i++) {
         struct gomp_region *region = gomp_region_registered(i);
         if (!region || !gomp_region_is_alone(region))
@@ -335,13 +335,14 @@ static void look_once (struct watch *w)
 {
     struct view now = look_at_work();
     bool unheld = atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
-    if (share_lasting_regions(&w->alone))
+    uint64_t cpu = cpu_ns();
+    if (share_lasting_regions(&w->alone, cpu))
         w->idle = 0;
     if (inv_managed())
         gomp_unheld_look();
     if (inv_managed() && gomp_work_waiting())
         serve_work(w, &now);
-    uint64_t cpu = cpu_ns(), wall = inv_now_ns();
+    uint64_t wall = inv_now_ns();
     learn_from_end(w, cpu);
     w->idle = now.waiting || unheld || w->helped.region ? 0 : w->idle + 1;
     if (!now.waiting)
@@ -416,7 +417,7 @@ static void *watchdog_main (void *arg)
             /* Partner: the fence of gomp_want_cores, between queueing work and gomp_progress_arm's
              * look; the looks for work are relaxed. */
             atomic_thread_fence(memory_order_seq_cst);
-            if (!gomp_work_waiting() && !share_lasting_regions(&watch.alone))
+            if (!gomp_work_waiting() && !share_lasting_regions(&watch.alone, cpu_ns()))
                 inv_futex_wait(&armed, 0, -1, false);
         }
         nanosleep(&period, NULL);
