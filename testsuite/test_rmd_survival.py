@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""rmd is killed and started again, and processes misbehave: the table SURVIVAL of rmd(8), a test
+"""rmd is killed and started again, and processes misbehave: what rmd-survival(7) says, a test
 for each line that has none elsewhere."""
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * confine.h - confinement: the threads of a user's processes run on the user's CPUs only (rmd(8),
- * Enforcement).  rmd enforces it by CPU affinity (enforce.h) or by a cpuset (cgroup.h).
+ * confine.h - confinement: the threads of a user's processes run on the user's CPUs only
+ * (rmd-users(7), ENFORCEMENT).  rmd enforces it by CPU affinity (enforce.h) or by a cpuset
+ * (cgroup.h).
  *
  * The caller holds the loop's turn (loop.h).
  */
