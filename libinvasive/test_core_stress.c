@@ -277,13 +277,13 @@ static void compute_elsewhere(unsigned core, unsigned *seed)
     if (evictions)
         return; /* an expelled process goes on until it looks */
     if (!atomic_compare_exchange_strong(&occupant[core], &nobody, other))
-        fail("a core is moved that somebody computes on", PROCESSES, (int)core);
+        fail("a core is moved on which a process computes", PROCESSES, (int)core);
     for (unsigned i = random_below(seed, 200); i > 0; i--) {
         workload[core]++;
         inv_cpu_relax();
     }
     if (!atomic_compare_exchange_strong(&occupant[core], &other, 0))
-        fail("somebody took a core of another domain", PROCESSES, (int)core);
+        fail("a process took a core of another domain", PROCESSES, (int)core);
 }
 
 /* rmd makes another process the owner of the core, and is killed before it has saved that.  The
@@ -307,7 +307,7 @@ static void *manager(void *arg)
         if (take_away(core, &seed)) {
             compute_elsewhere(core, &seed);
             if (!inv_core_left(table, core))
-                fail("somebody holds a core of another domain", PROCESSES, (int)core);
+                fail("a process holds a core of another domain", PROCESSES, (int)core);
             moved++;
         }
         inv_core_admit(table, core);

@@ -76,15 +76,15 @@ static const struct argp_option options[] = {
     {NULL, 's', NULL, OPTION_ALIAS, NULL, 0},
     {"cores", OPT_KEY + RMD_KEY_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
     {"emulate-cores", OPT_KEY + RMD_KEY_EMULATE_CORES, "MACHINE", 0,
-     "pretend to have N cores, or a machine such as \"package:2 numa:2 l3:4 core:4 pu:2\"; nobody "
-     "is pinned",
+     "pretend to have N cores, or a machine such as \"package:2 numa:2 l3:4 core:4 pu:2\"; no "
+     "thread is pinned",
      0},
     {"smt", OPT_KEY + RMD_KEY_SMT, "HOW", 0,
      "hardware threads of a physical core: each is a core of its own (default), all go together "
      "(core), or only the first is used (first)",
      0},
     {"policy", OPT_KEY + RMD_KEY_POLICY, "NAME", 0,
-     "who owns how many cores: workload (default), or another of rmd(8)", 0},
+     "how many cores each process owns: workload (default), or another of rmd-policies(7)", 0},
     {"energy-loss", OPT_KEY + RMD_KEY_ENERGY_LOSS, "PERCENT", 0,
      "throughput that policy energy may give away (default 5)", 0},
     {"move-cost-us", OPT_KEY + RMD_KEY_MOVE_COST, "US", 0,
@@ -98,13 +98,13 @@ static const struct argp_option options[] = {
     {"max-cores", OPT_KEY + RMD_KEY_MAX_CORES, "N", 0, "cores of a user at most", 0},
     {"max-job-cores", OPT_KEY + RMD_KEY_MAX_JOB_CORES, "N", 0, "cores of a launch at most", 0},
     {"socket-group", OPT_KEY + RMD_KEY_SOCKET_GROUP, "GROUP", 0,
-     "the group that may use the socket, * for everybody (default " GROUP
+     "the group that may use the socket, * for all users (default " GROUP
      ", if there is one)", 0},
     {"enforce", OPT_KEY + RMD_KEY_ENFORCE, "HOW", 0,
      "keep users to their cores by affinity (default), cpuset, or none", 0},
-    {"enforce-on", OPT_KEY + RMD_KEY_ENFORCE_ON, "WHOM", 0,
-     "on processes that have joined and their descendants (default), or on all of a user that has "
-     "such: user", 0},
+    {"enforce-on", OPT_KEY + RMD_KEY_ENFORCE_ON, "PROCESSES", 0,
+     "on processes that have joined and their descendants (descendants, the default), or on all "
+     "processes of a user that has such (user)", 0},
     {"cgroup", OPT_KEY + RMD_KEY_CGROUP, "DIR", 0,
      "where cpusets are made (default auto: below rmd's own control group)", 0},
     {"check-interval-ms", OPT_KEY + RMD_KEY_CHECK_INTERVAL, "MS", 0,
@@ -384,8 +384,8 @@ static int find_cores(void)
     if (failed && errno == EOVERFLOW)
         rmd_error("this kernel has more than %d possible CPUs: see LIMITS in rmd(8)", INV_MAX_CPUS);
     else if (failed)
-        rmd_error("no CPU is left of --cores=%s: see the affinity mask of who starts rmd "
-                  "(in a shell: taskset -cp $$)",
+        rmd_error("no CPU is left of --cores=%s: see the affinity mask of the process that starts "
+                  "rmd (in a shell: taskset -cp $$)",
                   cores);
     else if (topology.unused)
         rmd_log(RMD_WARNING, "a core table has room for %d CPUs: %u more stay unused; --cores chooses",

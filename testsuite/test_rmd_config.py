@@ -185,7 +185,7 @@ def test_a_file_that_anybody_may_write_to_is_refused(build, tmp_path):
     path.chmod(0o666)
     done = subprocess.run([build / "bin" / "rmd", f"--check-config={path}"],
                           capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 1 and "anybody may write to it: use chmod o-w" in done.stderr
+    assert done.returncode == 1 and "all users may write to it: use chmod o-w" in done.stderr
 
 
 @pytest.mark.parametrize("option, complaint", [

@@ -262,7 +262,7 @@ def test_another_group_gets_the_socket_with_its_drop_in(box):
     box.configure("socket-group = users\n")
     drop_in = "/etc/box/rmd.socket.d"
     box.must("start", "rmd")
-    box.hears("not all whom socket-group lets in can connect")
+    box.hears("not all users that socket-group lets in can connect")
     box.systemctl("stop", "rmd.socket", "rmd.service")
     box.run("mkdir", "-p", drop_in)
     example = "/usr/local/share/doc/invasive/examples/socket-group.conf"

@@ -243,9 +243,9 @@ def test_each_host_has_a_manager_for_its_ranks_and_lends_among_them(start, watch
         sockets = [s for s in found if isinstance(s, str)]
         assert len(sockets) == 1, f"{found}"
         assert found[sockets[0]] == ranks
-        assert found[sockets[0], "lends"] > 0, "nobody lent a core"
+        assert found[sockets[0], "lends"] > 0, "no process lent a core"
     for ranks in ({0, 2}, {1, 3}):
-        assert sum(reported(err)[rank][1] for rank in ranks) > 0, "nobody borrowed a core"
+        assert sum(reported(err)[rank][1] for rank in ranks) > 0, "no process borrowed a core"
     assert dict(re.findall(r"^ +(\d) .* on (\S+)$", err, re.M)) == {
         "0": "nodea", "1": "nodeb", "2": "nodea", "3": "nodeb"}
     assert "4 cores of 2 nodes, 4 processes" in err

@@ -157,7 +157,7 @@ static const struct {
     [RMD_KEY_SOCKET] = {"socket", "a path from / on, or @NAME, of 2 to 107 characters", false,
                         false},
     [RMD_KEY_SOCKET_GROUP] = {"socket-group",
-                              "the name of a group that there is, its number, or * for everybody",
+                              "the name of a group that there is, its number, or * for all users",
                               false, false},
     [RMD_KEY_ENFORCE] = {"enforce", "none, affinity or cpuset", false, false},
     [RMD_KEY_ENFORCE_ON] = {"enforce-on", "descendants or user", true, true},
@@ -533,7 +533,7 @@ unsigned rmd_config_load(struct rmd_settings *settings, const char *path, bool m
     if (!text)
         rmd_error("%s: cannot be read: %s", path, strerror(errno));
     else if (is_world_writable(fd))
-        rmd_error("%s: anybody may write to it: use chmod o-w", path);
+        rmd_error("%s: all users may write to it: use chmod o-w", path);
     else
         errors = rmd_config_parse(settings, path, text, bytes, complain_in_log, NULL);
     if (errors > RMD_CONFIG_ERRORS)

@@ -276,7 +276,7 @@ static bool execute_limit(struct pending *p)
     uid_t uid = c->uid == INV_UNSAID ? p->asker.uid : c->uid;
     if (uid != p->asker.uid && !p->asker.operator)
         return set_refusal(
-            o, "limits of user %u are root's, or of who runs rmd, to look at and to set",
+            o, "only root and the user that runs rmd may look at and set limits of user %u",
             (unsigned)uid);
     if (!rmd_users_served(uid))
         return set_refusal(o, "user %u has no processes here: this rmd serves user %u only",
@@ -299,7 +299,7 @@ static bool execute_drain(struct pending *p)
     uint64_t after[INV_CORE_WORDS];
     o->uid = INV_UNSAID;
     if (!p->asker.operator)
-        return set_refusal(o, "cores are root's to drain, or of who runs rmd");
+        return set_refusal(o, "only root and the user that runs rmd may drain cores");
     if (!is_valid_set(c->set, o))
         return false;
     rmd_users_drained(after);

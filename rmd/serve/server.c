@@ -546,8 +546,8 @@ static bool select_domain(struct connection *c, uid_t uid)
     c->domain = c->operator ? rmd_users_known(uid) : NULL;
     if (!c->operator)
         snprintf(why, sizeof why,
-                 "the domain of user %u is root's, or of who runs rmd, to look at and to steer: "
-                 "yours is shown without --user",
+                 "only root and the user that runs rmd may look at and steer the domain of user "
+                 "%u: yours is shown without --user",
                  (unsigned)uid);
     else if (!rmd_users_served(uid))
         snprintf(why, sizeof why, "user %u has no processes here: this rmd serves user %u only",
@@ -907,7 +907,7 @@ static void warn_of_socket_mode(int fd, const struct rmd_access *access)
     bool its_group = (st.st_mode & 0060) == 0060 && st.st_gid == access->gid;
     if (!anybody && (access->group == RMD_GROUP_ANY || !its_group))
         rmd_log(RMD_WARNING,
-                "%s is of group %u and has mode %03o: not all whom socket-group lets in can "
+                "%s is of group %u and has mode %03o: not all users that socket-group lets in can "
                 "connect; see there in rmd.conf(5)",
                 name.sun_path, (unsigned)st.st_gid, (unsigned)st.st_mode & 0777);
 }

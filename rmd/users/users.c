@@ -612,8 +612,8 @@ static void forget_excess_users(void)
     inv_assert(!u);
     for (; (u = find_excess_user(true, IDLE_WITH_ORDERS_MAX)); orders = true) {
         rmd_log(RMD_NOTICE,
-                "user %u: its own limits and policy are forgotten: %u users who have ended later "
-                "have some, too",
+                "user %u: its own limits and policy are forgotten: %u users whose processes "
+                "ended later have some, too",
                 (unsigned)u->uid, (unsigned)IDLE_WITH_ORDERS_MAX);
         free_user(u);
     }
@@ -782,7 +782,7 @@ bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
     u->chosen = policy;
     if (options.several && uid == 0) {
         chosen = policy;
-        rmd_log(RMD_INFO, "the policy of users who have none of their own is %s", policy->name);
+        rmd_log(RMD_INFO, "the policy of users without one of their own is %s", policy->name);
     }
     note_orders();
     for (u = users; u; u = u->next) {

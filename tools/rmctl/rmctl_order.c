@@ -194,9 +194,9 @@ static int print_outcome(const struct order *o, const char *socket, const struct
     else if (r->status == INV_DONE)
         printf("%s (after %.0f us)\n", r->text, us);
     if (r->status == INV_NOT_YET)
-        fprintf(stderr, "rmctl: %s at %s: in force, but not everybody has given up his cores after "
-                        "%.0f ms: they go when what runs there ends; rmctl status shows who has "
-                        "them\n", o->name, socket, us * 1e-3);
+        fprintf(stderr, "rmctl: %s at %s: in force, but not all of its cores were given up after "
+                        "%.0f ms: they go when what runs there ends; rmctl status shows their "
+                        "holders\n", o->name, socket, us * 1e-3);
     if (r->status == INV_REFUSED)
         fprintf(stderr, "rmctl: %s at %s: %s\n", o->name, socket, r->text);
     return r->status == INV_DONE      ? RMCTL_OK
@@ -341,8 +341,8 @@ int rmctl_expand(int argc, char **argv)
 int rmctl_pin(int argc, char **argv)
 {
     return order_process(argc, argv, INV_PIN, "pin", "PROC LIST\nPROC --reset",
-                         "Process PROC (a pid, or rank:N) owns the cores of LIST, and nobody "
-                         "else does.");
+                         "Process PROC (a pid, or rank:N) owns the cores of LIST, and no "
+                         "other one does.");
 }
 
 int rmctl_limit(int argc, char **argv)
@@ -357,7 +357,7 @@ int rmctl_drain(int argc, char **argv)
 {
     struct order o = order_of(INV_DRAIN, "drain");
     rmctl_parse(argc, argv, rmctl_drain_options, parse_order_option, "[LIST]\n--undo LIST",
-                "Nobody may use the cores of LIST, until it is undone; without LIST: which these "
-                "are now.", &o);
+                "No process may use the cores of LIST, until it is undone; without LIST: which "
+                "these are now.", &o);
     return o.has_value ? command_machine(&o) : show_drained();
 }
