@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every policy against what policy.h and rmd-policies(7) promise of it, on input that hypothesis thinks of,
-and against exhaustive search where cases are small."""
+"""Every policy against what policy.h and rmd-policies(7) promise of it, on input that hypothesis
+thinks of, and against exhaustive search where cases are small."""
 
 from __future__ import annotations
 
