@@ -6,11 +6,12 @@
  * either cannot bind, or connects and is answered when rmd is ready.  Were rmd to bind, every
  * rank of a node would start one.
  *
- * The process that we are in is a user's program.  rmd must not be its child (the program may wait
- * for any), nor may a child of ours be seen to end; a fork would run the program's fork handlers
- * and copy page tables of any size.  So two clones in a row share our memory while we are
- * stopped: the first one ends without a signal and is waited for by us alone, the second one
- * then has no parent here and becomes rmd.
+ * This process is a user's program.  rmd must not be its child, since the program may wait for any
+ * child, and the program must not notice the end of a child that it has not made.  A fork would run
+ * the program's fork handlers and copy page tables of any size.  So this process makes a clone,
+ * which makes another clone; both share its memory while it is stopped.  The first clone ends
+ * without a signal, and only this function waits for it.  The second clone then has no parent in
+ * the program, and becomes rmd.
  */
 #define _GNU_SOURCE
 #include "launch.h"

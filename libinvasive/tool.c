@@ -3,11 +3,11 @@
  * tool.c - registering a tool, loading the one that INVASIVE_TOOL names, and telling it of cores
  * (include/invasive-tool.h).
  *
- * Cores change hands between threads and processes by single atomic operations on their words,
- * and an event is told a moment before or after: two threads could tell of the same core in the
- * wrong order.  So there is a lock for each core, taken only with a tool, and a mark "the tool has
- * heard that it arrived".  Under the lock the word is looked at again, and an eviction that no
- * thread has noticed yet is told before the core's next arrival.
+ * A core changes hands by a single atomic operation on its word, and the tool is called a moment
+ * before or after that.  So two threads could report changes of one core in the wrong order.
+ * Therefore each core has a lock, taken only if there is a tool, and a mark that the tool has been
+ * told of the core's arrival.  Under the lock the word is read again, and an eviction that no
+ * thread has noticed yet is reported before the core's next arrival.
  */
 #define _GNU_SOURCE
 #include "tool.h"

@@ -2,9 +2,10 @@
 /*
  * phase.c - finds a program's iterations in the sequence of its synchronising calls.
  *
- * In two steps.  Searching: a period p is tried as long as every call is at the site of the call p
- * before it; it is taken from how long ago a site that breaks the last guess was passed.  Two whole
- * repetitions decide, of six calls at least.  (That periods are the sign of iterations is the idea
+ * In two steps.  First a period p is searched, such that every call is at the site of the call p
+ * calls before it.  When a call breaks the present guess, the next guess is the number of calls
+ * since its site was passed last.  A guess is accepted after two whole repetitions, of six calls at
+ * least.  (That periods are the sign of iterations is the idea
  * of Freitag, Corbalan and Labarta's dynamic periodicity detector.)
  *
  * Then one site of the period becomes the marker, the one that is passed least often in it, and
@@ -14,8 +15,8 @@
  * go through.
  *
  * The innermost loop is found first.  If its iterations are too short to measure, workload.c asks
- * for longer ones.  Then a site becomes the marker that only some iterations passed: it belongs to
- * an outer loop.  A pass of the marker costs a look-up and a compare.
+ * for longer ones.  Then the marker becomes a site that only some of the iterations have passed:
+ * such a site belongs to an outer loop.  A pass of the marker costs a look-up and a compare.
  */
 #include "phase.h"
 #include "assertion.h"

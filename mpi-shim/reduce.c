@@ -2,15 +2,16 @@
 /*
  * reduce.c - the operation for a MPI_Reduce that has become a MPI_Ireduce.
  *
- * Since 4.1 Open MPI's MPI_Ireduce halves the data and puts the halves together again (coll/libnbc)
- * wherever there are more than two ranks and as many elements as ranks, rounded down to a power of
- * two.  That is many messages one after the other, and with more ranks than cores each waits for
- * its rank's turn.  Where the operation may not commute, it takes the binomial tree.  So there an
- * operation that is declared so replaces a predefined one.
+ * Since 4.1 Open MPI's MPI_Ireduce (coll/libnbc) halves the data and puts the halves together
+ * again, if there are more than two ranks and at least as many elements as ranks, rounded down to
+ * a power of two.  That is many messages in sequence, and with more ranks than cores each message
+ * waits for its rank's turn.  For an operation that does not commute MPI_Ireduce uses the binomial
+ * tree, which takes fewer messages.  So with more ranks than cores it gets, in place of a
+ * predefined operation, one that computes the same and is declared as not commutative.
  *
- * All ranks must take the same: it follows from the communicator, the count, the operation and the
- * type, of which they all must pass the same.  What MPI refuses must not pass, so the types are
- * listed.
+ * All ranks must make the same choice.  It depends only on the communicator, count, operation and
+ * type, which MPI requires to be the same on all ranks.  Types that MPI refuses for an operation
+ * must still be refused, so the types that get another operation are listed.
  */
 #include "shim.h"
 

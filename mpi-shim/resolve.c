@@ -9,8 +9,9 @@
  *
  * Why both MPI_X and PMPI_X: Open MPI's Fortran functions call PMPI_X, and so does a
  * profiler.  With entries of both kinds a call goes program -> profiler's MPI_X -> our
- * PMPI_X -> the library's PMPI_X, whether the profiler was preloaded or linked: where
- * another library after us has an MPI_X, ours leads there, as it would without us.
+ * PMPI_X -> the library's PMPI_X, whether the profiler was preloaded or linked.  If a
+ * library behind ours in the order of the dynamic linker defines MPI_X, our MPI_X calls
+ * that one, which the program would call without us.
  */
 #define _GNU_SOURCE
 #include "complain.h"

@@ -5,8 +5,8 @@
  * INVASIVE_TEAM=adaptive: a team larger than the cores under it costs nothing but memory as long
  * as its implicit tasks run to their ends, and some microseconds for each one that sleeps in the
  * middle, at a barrier for instance.  A function whose implicit tasks were seen to spend more
- * than some percent of their core time on that (history.h) gets a team of the cores that there
- * are when its next region begins.
+ * than some percent of their core time on that (history.h) gets smaller teams: as many threads as
+ * the process has cores when the next region begins.
  */
 #include "parallel.h"
 

@@ -8,8 +8,8 @@
  *
  * A child with dependences that could not run at once has a node: how many nodes it waits for, and
  * the list of nodes that wait for it.  The list is under the node's lock, since it grows while the
- * child may end on another thread.  Nodes are counted: by their task, and by each set that they are
- * in.
+ * child may end on another thread.  A node has a count of references: one of its task, and one of
+ * each set that it is in.
  *
  * mutexinoutset: the members of such a set run in any order but one at a time.  Each address has a
  * token; a child takes those of all its addresses when it has nothing else to wait for, in one go
