@@ -27,7 +27,6 @@ __thread struct gomp_thread *gomp_current;
  *   prepare(top, first, arg)  makes a stack below `top`, a multiple of 16, such that a switch to it calls
  *       first(carried, arg);
  *   switchable()  is a switch all that a change of stacks takes?
- *   SWITCH_BY_DEFAULT  also where INVASIVE_CONTEXTS does not ask for it?
  */
 #if defined __x86_64__ && defined __LP64__
 #include "switch_x86_64.h"
@@ -163,7 +162,7 @@ bool gomp_contexts_usable (void)
     if (__builtin_expect(known == 0, 0)) {
         const char *wish = inv_getenv("INVASIVE_CONTEXTS");
         bool tasks = inv_mpi_tasks_asked(); /* taskpoint.c counts by kernel thread */
-        bool wanted = wish ? strcmp(wish, "off") != 0 : SWITCH_BY_DEFAULT;
+        bool wanted = !wish || strcmp(wish, "off") != 0;
         bool yes = wanted && switchable() && !__asan_init && !__tsan_init && !under_tool() && !tasks;
         known = yes ? 1 : 2;
         atomic_store_explicit(&answer, known, memory_order_relaxed);

@@ -8,9 +8,12 @@
 #
 #   DIR/run [-E NAME=VALUE]... PROGRAM ARGUMENT...
 #
-# qemu carries out atomic operations by those of this processor.  What is right under it on x86 need
-# not be right on aarch64, whose memory order is weaker: this tests the code, not the orders.  Its
-# processor has no SME, with which the OpenMP runtime does not switch contexts.
+# qemu carries out atomic operations by those of this processor, and lets a load-acquire (ldar) pass a
+# store-release (stlr) before it, which that processor does not: on x86 it makes plain moves of both.
+# DIR/as/as, an assembler for the option -B of the compiler, has a barrier follow each store-release.
+# What is right under qemu on x86 need not be right on aarch64, whose memory order is weaker: this tests
+# the code, not the orders.  Its processor has no SME, with which the OpenMP runtime does not switch
+# contexts.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
@@ -47,9 +50,21 @@ make_sysroot() {
 make_mpicc() {
     cat >"$dir/mpicc" <<END
 #!/bin/sh
-echo "$host-gcc -I$root/usr/include/$host/mpich -L$root/usr/lib/$host -lmpich"
+echo "$host-gcc -B$dir/as -I$root/usr/include/$host/mpich -L$root/usr/lib/$host -lmpich"
 END
     chmod +x "$dir/mpicc"
+}
+
+# The last argument is the file, or there is none: then GCC has a pipe.
+make_as() {
+    mkdir -p "$dir/as"
+    cat >"$dir/as/as" <<END
+#!/bin/sh
+for file; do :; done
+case \$file in *.s) sed -i 's/^\\s*stlr[bh]\\?\\s.*/&\\n\\tdmb ish/' "\$file" ;; esac
+exec $host-as "\$@"
+END
+    chmod +x "$dir/as/as"
 }
 
 make_run() {
@@ -63,6 +78,7 @@ END
 
 [ "$(cat "$root/complete" 2>/dev/null)" = "$unpacked" ] || make_sysroot
 make_mpicc
+make_as
 make_run
 cd "$dir"
 # Also for make, which may configure again.
@@ -70,7 +86,7 @@ export PKG_CONFIG=pkg-config PKG_CONFIG_LIBDIR="$root/usr/lib/$host/pkgconfig" \
     PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_PATH=
 [ config.status -nt "$top/configure" ] ||
     "$top/configure" --host=$host --with-mpi=mpich --without-swe --with-systemdsystemunitdir=no \
-        MPICH_MPICC="$dir/mpicc" CPPFLAGS="-I$root/usr/include/$host" \
+        CC="$host-gcc -B$dir/as" MPICH_MPICC="$dir/mpicc" CPPFLAGS="-I$root/usr/include/$host" \
         LDFLAGS="-L$root/usr/lib/$host -L$root/lib/$host -Wl,-rpath-link,$libraries"
 make -j"$(nproc)" all
 make mpi-shim/tests/phases mpi-shim/tests/calls testsuite/rmd_policy
