@@ -2,7 +2,7 @@
 /* client.c - one connection per request, as protocol.h has it. */
 #define _GNU_SOURCE
 #include "client/client.h"
-#include "socket.h"
+#include "libinvasive/table/socket.h"
 
 #include <errno.h>
 #include <stdbool.h>

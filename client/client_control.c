@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "client/client_control.h"
 #include "client/client.h"
-#include "socket.h"
+#include "libinvasive/table/socket.h"
 #include "rmd/loop/text.h"
 
 #include <errno.h>

@@ -10,9 +10,9 @@
 #ifndef INV_PROCESS_H
 #define INV_PROCESS_H
 
-#include "core.h"
-#include "cpus.h"
-#include "now.h"
+#include "libinvasive/table/core.h"
+#include "libinvasive/base/cpus.h"
+#include "libinvasive/base/now.h"
 
 enum { INV_HOLD_NONE = -1, INV_HOLD_TOKEN = -2 }; /* >= 0: a core number */
 

@@ -7,7 +7,7 @@
 #ifndef SHIM_CLOCK_H
 #define SHIM_CLOCK_H
 
-#include "process.h"
+#include "libinvasive/process.h"
 
 /* Ticks per microsecond, and the thresholds of the wait engine in ticks. */
 extern uint64_t shim_us;

@@ -11,7 +11,7 @@
  * that looks up the library's one.
  */
 #define _GNU_SOURCE
-#include "complain.h"
+#include "libinvasive/base/complain.h"
 #include "entry.h"
 
 #ifdef SHIM_FORTRAN

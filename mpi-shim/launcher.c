@@ -6,9 +6,9 @@
  * be rank 0 of 1, and all do the same work.  No library says so.
  */
 #include "shim.h"
-#include "complain.h"
+#include "libinvasive/base/complain.h"
 #include "launcher.h"
-#include "environment.h"
+#include "libinvasive/base/environment.h"
 
 #include <limits.h>
 #include <stdlib.h>

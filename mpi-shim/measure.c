@@ -15,7 +15,7 @@
  *      origin; beyond the most, the last segment goes on (invasive.h).
  */
 #include "measure.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <math.h>
 

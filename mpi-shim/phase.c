@@ -18,7 +18,7 @@
  * an outer loop.  A pass of the marker costs a look-up and a compare.
  */
 #include "phase.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <string.h>
 

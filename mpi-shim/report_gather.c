@@ -5,14 +5,14 @@
  * The root is the first rank on the node of the `invade` that wants the report.  In the last
  * finalize, after a barrier, the root asks the ranks of other core tables one by one.  It sends an
  * empty message.  The rank answers at once with the time by its clock, and then with its package
- * (libinvasive/remote_report.c).  The two clocks are compared to within half a round trip.
+ * (libinvasive/member/remote_report.c).  The two clocks are compared to within half a round trip.
  *
  * The root does not wait longer than the limits below, and a rank that is later is not reported.
  * Since a barrier came before, only a rank that dies in these milliseconds is late.
  */
 #define _GNU_SOURCE
 #include "shim.h"
-#include "protocol.h"
+#include "libinvasive/table/protocol.h"
 #include "site_stats.h"
 
 #include <stdlib.h>

@@ -13,12 +13,12 @@
  * another library after us has an MPI_X, ours leads there, as it would without us.
  */
 #define _GNU_SOURCE
-#include "complain.h"
+#include "libinvasive/base/complain.h"
 #include "entry.h"
-#include "environment.h"
+#include "libinvasive/base/environment.h"
 #include "hook.h"
-#include "process.h"
-#include "uncancelled.h"
+#include "libinvasive/process.h"
+#include "libinvasive/base/uncancelled.h"
 
 #include <dlfcn.h>
 #include <limits.h>

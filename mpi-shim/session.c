@@ -9,7 +9,7 @@
  * the program's sessions.
  */
 #include "shim.h"
-#include "uncancelled.h"
+#include "libinvasive/base/uncancelled.h"
 
 #include <pthread.h>
 #include <stdio.h>

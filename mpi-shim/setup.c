@@ -13,12 +13,12 @@
  */
 #define _GNU_SOURCE
 #include "shim.h"
-#include "environment.h"
-#include "hash.h"
+#include "libinvasive/base/environment.h"
+#include "libinvasive/base/hash.h"
 #include "invasive.h"
-#include "launch.h"
+#include "libinvasive/launch/launch.h"
 #include "launcher.h"
-#include "uncancelled.h"
+#include "libinvasive/base/uncancelled.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -39,10 +39,10 @@
 #ifndef SHIM_H
 #define SHIM_H
 
-#include "assertion.h"
-#include "arrival_board.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/table/arrival_board.h"
 #include "library.h"
-#include "process.h"
+#include "libinvasive/process.h"
 #include "shim-pmpi.h"
 
 #include "clock.h"

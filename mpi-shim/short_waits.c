@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /* short_waits.c - see short_waits.h. */
 #include "short_waits.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

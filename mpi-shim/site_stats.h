@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * site_stats.h - call-site statistics: where the program calls MPI, and how long it waits there.
- * The shim writes them into the process's record for `invade --report` (libinvasive/record.h).
+ * The shim writes them into the process's record for `invade --report` (libinvasive/table/record.h).
  *
  * The guard of a function that may wait counts the call.  The thread's waits until its next call
  * belong to that call site.  Without --report and --trace this costs a load and a branch.  With
@@ -11,7 +11,7 @@
 #define SHIM_SITE_STATS_H
 
 #include "entry.h"
-#include "process.h"
+#include "libinvasive/process.h"
 
 /* The program has called function `call` from `address`. */
 void shim_site_stats_count_call(enum shim_call call, const void *address);

@@ -9,7 +9,7 @@
  * library's progress engine.
  */
 #include "shim.h"
-#include "environment.h"
+#include "libinvasive/base/environment.h"
 
 #include <stdlib.h>
 

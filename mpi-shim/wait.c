@@ -10,7 +10,7 @@
  * that do not ring.
  */
 #include "shim.h"
-#include "futex.h"
+#include "libinvasive/base/futex.h"
 #include "short_waits.h"
 
 /* In microseconds.  WAKE: the cost of a lend in wake-ups; a wait that is likely to be shorter is

@@ -27,7 +27,7 @@
 #include "measure.h"
 #include "phase.h"
 #include "short_waits.h"
-#include "steady.h"
+#include "libinvasive/base/steady.h"
 
 #include <math.h>
 #include <string.h>

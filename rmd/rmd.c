@@ -16,7 +16,7 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include "cpus.h"
+#include "libinvasive/base/cpus.h"
 #include "rmd/restart/fd_holder.h"
 #include "rmd/serve/launcher.h"
 #include "rmd/loop/log.h"

@@ -14,7 +14,8 @@ from pathlib import Path
 CODE = ("include", "libinvasive", "libgomp-invasive", "mpi-shim", "rmd", "client", "tools")
 TESTS = ("mpi-shim/tests",)
 # Folders from the lowest to the highest: a file includes files of its own folder and of lower ones.
-LAYERS = ("include", "libinvasive",
+LAYERS = ("include", "libinvasive/base", "libinvasive/table", "libinvasive/launch",
+          "libinvasive/process", "libinvasive/hold", "libinvasive/member",
           "libgomp-invasive/program", "libgomp-invasive/sched", "libgomp-invasive/region",
           "libgomp-invasive/task", "libgomp-invasive/loop", "libgomp-invasive/overlay",
           "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",

@@ -6,7 +6,7 @@
  * good; 1 when a promise is broken.
  */
 #include "rmd/config/settings.h"
-#include "table.h"
+#include "libinvasive/table/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,9 +23,9 @@ static uint64_t all_others(_Atomic uint64_t *word, uint64_t mask)
     return atomic_load(word) | mask;
 }
 
-#include "../libinvasive/core.c"
+#include "../libinvasive/table/core.c"
 #define RMD_TRIES RMD_TRIES_OF_TRACE
-#include "../libinvasive/trace.c"
+#include "../libinvasive/table/trace.c"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -66,12 +66,12 @@
  *   often
  */
 #define _GNU_SOURCE
-#include "core.h"
-#include "futex.h"
-#include "launch.h"
-#include "now.h"
-#include "protocol.h"
-#include "socket.h"
+#include "libinvasive/table/core.h"
+#include "libinvasive/base/futex.h"
+#include "libinvasive/launch/launch.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/table/protocol.h"
+#include "libinvasive/table/socket.h"
 
 #include <fcntl.h>
 #include <pthread.h>

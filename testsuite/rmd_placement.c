@@ -12,7 +12,7 @@
 #define _DEFAULT_SOURCE
 #include "rmd/placement/placement.h"
 #include "tools/rmctl/simulate/simulate.h"
-#include "topology.h"
+#include "libinvasive/table/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>

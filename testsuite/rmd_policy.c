@@ -23,7 +23,7 @@
 #include "rmd/policy/partition.h"
 #include "rmd/placement/placement.h"
 #include "rmd/policy/policy.h"
-#include "scalability.h"
+#include "libinvasive/table/scalability.h"
 
 #include <stdio.h>
 #include <stdlib.h>

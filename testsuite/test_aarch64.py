@@ -97,16 +97,16 @@ def socket(arm, tmp_path, short_path, stock_env):
 
 
 def test_each_transition_of_a_core_is_as_documented(top, compile_arm, run_arm):
-    ours = top / "libinvasive"
-    program = compile_arm("test_core", f"-I{top / 'include'}", f"-I{ours}", "-pthread",
+    ours = top / "libinvasive/table"
+    program = compile_arm("test_core", f"-I{top / 'include'}", f"-I{top}", "-pthread",
                           *(ours / name for name in ("table.c", "core.c", "arrival_board.c",
                                                      "trace.c", "test_core.c")))
     assert run_arm([program]).stdout == "core: all transitions as documented\n"
 
 
 def test_no_double_holder_and_no_lost_wake_up_under_fire(top, compile_arm, run_arm):
-    ours = top / "libinvasive"
-    program = compile_arm("test_core_stress", f"-I{top / 'include'}", f"-I{ours}", "-pthread",
+    ours = top / "libinvasive/table"
+    program = compile_arm("test_core_stress", f"-I{top / 'include'}", f"-I{top}", "-pthread",
                           *(ours / name for name in ("table.c", "core.c", "arrival_board.c",
                                                      "trace.c", "test_core_stress.c")))
     lines = run_arm([program, STRESS_MS]).stdout.splitlines()
@@ -163,8 +163,8 @@ def test_no_address_of_a_thread_s_variable_is_kept_across_a_switch_of_contexts(a
 
 
 def test_claims_are_what_rmd_decided(arm, top, socket, compile_arm, run_arm):
-    program = compile_arm("claim", top / "libinvasive/test_claim.c", f"-I{top / 'include'}",
-                          f"-I{top / 'libinvasive'}", f"-L{arm / 'lib/invasive'}",
+    program = compile_arm("claim", top / "libinvasive/member/test_claim.c", f"-I{top / 'include'}",
+                          f"-I{top}", f"-L{arm / 'lib/invasive'}",
                           "-l:libinvasive-process.so", "-lm", "-pthread")
     ran = run_arm([program, "managed"], env={"INVASIVE_SOCKET": socket})
     assert ran.stdout == "claims: as documented\n"

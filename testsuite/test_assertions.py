@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""inv_assert (libinvasive/assertion.h): what it does in a build with assertions, and that it costs
-nothing in one without."""
+"""inv_assert (libinvasive/base/assertion.h): what it does in a build with assertions, and
+that it costs nothing in one without."""
 
 import signal
 import subprocess
@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 PROGRAM = """
-#include "libinvasive/assertion.h"
+#include "libinvasive/base/assertion.h"
 #include <stdio.h>
 int main(int argc, char **argv)
 {
@@ -46,7 +46,7 @@ def test_a_broken_assertion_says_where_and_ends_the_process(compile_program):
 
 def test_without_the_option_an_assertion_is_no_code(compile_program):
     stated = "int f(int *p) { *p += 1; inv_assert(*p > 0); return *p; }\n"
-    header = '#include "libinvasive/assertion.h"\n'
+    header = '#include "libinvasive/base/assertion.h"\n'
     made = [compile_program(header + text, "-S", "-g0").read_text()
             for text in (stated, stated.replace("inv_assert(*p > 0); ", ""))]
     assert made[0] == made[1] and "abort" not in made[0]
@@ -54,7 +54,7 @@ def test_without_the_option_an_assertion_is_no_code(compile_program):
 
 def test_without_the_option_an_assertion_is_checked_for_its_types(compile_program):
     with pytest.raises(subprocess.CalledProcessError):
-        compile_program('#include "libinvasive/assertion.h"\n'
+        compile_program('#include "libinvasive/base/assertion.h"\n'
                         "void f(void) { inv_assert(no_such); }\n", "-c")
 
 

@@ -17,7 +17,7 @@ def compile_with_library(build, top, tmp_path, make_variable):
     def compile_program(source, *flags):
         program = tmp_path / source.stem
         directory, name = build / "lib", "-linvasive"
-        if source.parent.name == "libinvasive":
+        if source.parent.parent.name == "libinvasive":
             directory, name = build / "lib/invasive", "-l:libinvasive-process.so"
         libraries = [f"-L{directory}", name, f"-Wl,-rpath,{directory}"]
         command = [*(make_variable("CC") or "cc").split(), "-std=gnu17", "-O1", "-Wall", "-Werror",
@@ -55,12 +55,12 @@ def test_the_example_is_managed_under_invade(compile_with_library, run_program, 
 
 def test_claims_without_a_resource_manager_are_the_affinity_mask(compile_with_library, run_program,
                                                                  top):
-    program = compile_with_library(top / "libinvasive/test_claim.c", f"-I{top / 'libinvasive'}")
+    program = compile_with_library(top / "libinvasive/member/test_claim.c", f"-I{top}")
     assert run_program([program, "unmanaged"]).stdout == "claims: as documented\n"
 
 
 def test_claims_under_invade_are_what_rmd_decided(compile_with_library, run_program, top, build):
-    program = compile_with_library(top / "libinvasive/test_claim.c", f"-I{top / 'libinvasive'}")
+    program = compile_with_library(top / "libinvasive/member/test_claim.c", f"-I{top}")
     result = run_program([build / "invade", program, "managed"])
     assert result.stdout == "claims: as documented\n"
 
@@ -73,8 +73,8 @@ def test_invasive_off_is_unmanaged_under_invade(compile_with_library, run_progra
 
 def test_a_child_forked_while_its_parent_joins_can_make_claims(compile_with_library, run_program,
                                                                top):
-    program = compile_with_library(top / "libinvasive/test_join_fork.c",
-                                   f"-I{top / 'libinvasive'}", "-pthread")
+    program = compile_with_library(top / "libinvasive/member/test_join_fork.c",
+                                   f"-I{top}", "-pthread")
     assert run_program([program], timeout=60).stdout == "claims in parent and child: made\n"
 
 
@@ -82,7 +82,7 @@ def test_a_child_forked_while_its_parent_joins_can_make_claims(compile_with_libr
 @pytest.mark.parametrize("threads", ["bound", "free"])
 def test_only_a_thread_that_is_bound_loses_a_cpu_with_its_core(
         compile_with_library, run_program, top, build, threads):
-    program = compile_with_library(top / "libinvasive/test_evicted.c", f"-I{top / 'libinvasive'}")
+    program = compile_with_library(top / "libinvasive/hold/test_evicted.c", f"-I{top}")
     cores = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2])
     result = run_program([build / "invade", f"--cores={cores}", program, threads])
     assert result.stdout == "evicted: as documented\n"

@@ -18,11 +18,11 @@ def compile_core(top, tmp_path):
 
     def compile_program(test, sanitizers):
         program = tmp_path / test
-        sources = [str(top / "libinvasive" / name) for name in (*SOURCES, f"{test}.c")]
+        sources = [str(top / "libinvasive/table" / name) for name in (*SOURCES, f"{test}.c")]
         command = [*os.environ.get("CC", "gcc").split(), "-std=gnu17", "-O1", "-g", "-pthread",
                    "-DINV_ASSERTIONS",
                    "-Wall", "-Wextra", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all",
-                   f"-I{top / 'include'}", f"-I{top / 'libinvasive'}", *sources,
+                   f"-I{top / 'include'}", f"-I{top}", *sources,
                    "-o", str(program)]
         subprocess.run(command, check=True, timeout=100)
         return program

@@ -405,15 +405,17 @@ def test_an_rmd_that_is_stopped_holds_up_no_program_that_runs_stock(invade, prog
 
 
 def test_damaged_programs_are_looked_at_without_harm(build, programs, run_program, top):
-    """Some bytes of each are changed, or it is cut; libinvasive/test_image.c with sanitizers."""
+    """Some bytes of each are changed, or it is cut; launch/test_image.c with sanitizers."""
     ours = ":".join(str(build / "lib/invasive" / name) for name in ("libinvasive-process.so",
                                                                     "libgomp.so.1"))
     program = programs.directory / "test_image"
-    sources = [top / "libinvasive" / name for name in ("test_image.c", "image.c", "preload.c",
-                                                       "socket.c")]
+    sources = [top / "libinvasive" / name
+               for name in ("launch/test_image.c", "launch/image.c", "launch/preload.c",
+                            "table/socket.c")]
     subprocess.run([*programs.compiler, "-std=gnu17", "-O1", "-g", "-Wall", "-Wextra",
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-                    f"-I{top / 'include'}", *sources, "-o", program], check=True, timeout=120)
+                    f"-I{top}", f"-I{top / 'include'}", *sources, "-o", program],
+                   check=True, timeout=120)
     done = run_program([program, ours, programs.directory / "damaged", 400, programs.newer,
                         programs.symbol, programs.omp])
     assert done.stdout.splitlines() == ["3 OMP_9.9", "3 omp_get_wtick_of_tomorrow@OMP_1.0", "0 "]

@@ -27,7 +27,7 @@ def musl(top, tmp_path):
 
     def run(*words):
         done = subprocess.run(["musl-gcc", "-std=gnu17", *WARNINGS, "-fPIC", "-pthread",
-                               f"-I{top / 'include'}", f"-I{top / 'libinvasive'}",
+                               f"-I{top / 'include'}", f"-I{top}",
                                '-DINV_BINDIR="/usr/bin"', "-isystem", headers, *words],
                               check=False, cwd=tmp_path, capture_output=True, text=True,
                               timeout=200)
@@ -37,7 +37,8 @@ def musl(top, tmp_path):
 
 
 def test_the_core_table_needs_no_glibc(musl, top, tmp_path, run_program):
-    musl(*sources(top, "libinvasive_core_sources"), top / "libinvasive/test_core.c", "-o", "core")
+    musl(*sources(top, "libinvasive_core_sources"), top / "libinvasive/table/test_core.c",
+         "-o", "core")
     assert run_program([tmp_path / "core"]).stdout == "core: all transitions as documented\n"
 
 
@@ -46,6 +47,6 @@ def test_the_library_links_without_glibc_and_makes_claims(musl, top, tmp_path, r
          *sources(top, "lib_invasive_libinvasive_process_so_SOURCES"),
          *sources(top, "inv_interposed_sources"),
          "-o", "libinvasive-process.so")
-    musl(top / "libinvasive/test_claim.c", "./libinvasive-process.so", "-o", "claim")
+    musl(top / "libinvasive/member/test_claim.c", "./libinvasive-process.so", "-o", "claim")
     ran = run_program([tmp_path / "claim", "unmanaged"], env={"LD_LIBRARY_PATH": tmp_path})
     assert ran.stdout == "claims: as documented\n"

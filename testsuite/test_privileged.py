@@ -142,8 +142,8 @@ def test_who_is_two_users_trusts_the_socket_of_neither(build, public):
 def test_what_is_loaded_into_programs_reads_the_environment_in_one_place_only(top):
     """environment.h, which asks first.  A list of variables is read where it is given to a program
     that is started."""
-    starts_programs = {f"libinvasive/{name}"
-                       for name in ("launch.c", "preload.c", "preload.h", "spawn.c")}
+    starts_programs = {"libinvasive/launch/launch.c", "libinvasive/launch/preload.c",
+                       "libinvasive/launch/preload.h", "libinvasive/member/spawn.c"}
     sources = [path for folder in ("libinvasive", "libgomp-invasive", "mpi-shim", "include")
                for path in sorted((top / folder).rglob("*.[ch]"))
                if "/tests/" not in str(path) and not path.name.startswith("test_")]

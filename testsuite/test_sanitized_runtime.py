@@ -35,7 +35,7 @@ def sanitized(top, build, make_variable, tmp_path_factory):
     subprocess.run(
         [*CC.split(), "-std=gnu17", "-O1", "-g", "-fPIC", "-shared", "-pthread", "-DHAVE_CONFIG_H",
          '-DINV_BINDIR="/nowhere"',
-         *(f"-I{path}" for path in (build, top, top / "include", top / "libinvasive")),
+         *(f"-I{path}" for path in (build, top, top / "include")),
          *(path for name in LIBINVASIVE for path in sources(top, name)), "-ldl", "-Wl,-z,defs",
          "-Wl,-soname,libinvasive-process.so", "-o",
          tree / "lib/invasive/libinvasive-process.so"],

@@ -11,7 +11,7 @@ def agreement(mpi, top, build, tmp_path_factory):
     """The command that compiles mpi-shim/tests/agreement.c for this MPI, and what comes of it."""
     program = tmp_path_factory.mktemp("agreement") / mpi.name
     includes = [f"-I{build}", f"-I{build / 'mpi-shim'}",
-                *(f"-I{top / name}" for name in ("include", "libinvasive", "mpi-shim"))]
+                *(f"-I{top / name}" for name in ("", "include", "mpi-shim"))]
     return [mpi.mpicc, "-O1", "-std=gnu17", "-Wall", "-Wextra", "-Werror", *includes,
             top / "mpi-shim/tests/agreement.c", top / "mpi-shim/agreement.c",
             "-o", program], program

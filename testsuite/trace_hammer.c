@@ -5,8 +5,8 @@
  * "joined" and, when it has not been killed before, how often its threads have held a core.
  */
 #define _GNU_SOURCE
-#include "core.h"
-#include "socket.h"
+#include "libinvasive/table/core.h"
+#include "libinvasive/table/socket.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -21,13 +21,13 @@
 #include "config.h"
 #endif
 #include "invade.h"
-#include "cpulist.h"
-#include "now.h"
+#include "libinvasive/base/cpulist.h"
+#include "libinvasive/base/now.h"
 #include "rmd/policy/policy.h"
-#include "preload.h"
+#include "libinvasive/launch/preload.h"
 #include "rmd/placement/smt.h"
-#include "socket.h"
-#include "table.h"
+#include "libinvasive/table/socket.h"
+#include "libinvasive/table/table.h"
 #include "rmd/loop/text.h"
 
 #include <argp.h>

@@ -18,8 +18,8 @@
 #include "config.h"
 #endif
 #include "invade.h"
-#include "now.h"
-#include "preload.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/launch/preload.h"
 #include "rmd/loop/text.h"
 
 #include <errno.h>

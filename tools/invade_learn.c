@@ -11,9 +11,9 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
-#include "hash.h"
+#include "libinvasive/base/hash.h"
 #include "invade_model.h"
-#include "preload.h"
+#include "libinvasive/launch/preload.h"
 #include "rmd/loop/text.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "invade.h"
 #include "invade_bounds.h"
 #include "invade_model.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 
 #include <math.h>
 #include <stdlib.h>

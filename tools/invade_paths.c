@@ -8,7 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
-#include "preload.h"
+#include "libinvasive/launch/preload.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
-#include "now.h"
-#include "preload.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/launch/preload.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -8,9 +8,9 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "client/trace_client.h"
-#include "trace_file.h"
+#include "libinvasive/table/trace_file.h"
 
 #include <errno.h>
 #include <signal.h>

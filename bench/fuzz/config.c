@@ -9,7 +9,7 @@
  * in sixteen is made, the others are refused.
  */
 #include "fuzz.h"
-#include "topology.h"
+#include "libinvasive/table/topology.h"
 
 #include <grp.h>
 #include <hwloc.h>

@@ -9,7 +9,7 @@
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
 #include "rmd/serve/metrics.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/peer.h"
 
 #include <errno.h>

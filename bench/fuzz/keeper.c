@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #include "rmd/restart/fd_holder.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/config/persisted_orders.h"
-#include "socket.h"
+#include "libinvasive/table/socket.h"
 #include "rmd/domain/state.h"
 
 /* What a descriptor is. */

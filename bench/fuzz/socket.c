@@ -13,7 +13,7 @@
 #define _GNU_SOURCE
 #include "fuzz.h"
 #include "../../rmd/domain/trace.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 
@@ -45,7 +45,7 @@ static uint64_t fuzz_due(void);
 #define rmd_alive(pidfd) ((void)(pidfd), true)
 #define sendmsg(fd, m, flags) ((void)(fd), (void)(flags), fuzz_answer(m))
 #define send(fd, what, bytes, flags) ((void)(fd), (void)(flags), fuzz_send(what, bytes))
-#include "../../libinvasive/socket.c"
+#include "../../libinvasive/table/socket.c"
 #include "../../rmd/host/peer.c"
 #include "../../rmd/serve/server.c"
 #undef rmd_owner

@@ -5,7 +5,7 @@
  * data must be consistent.
  */
 #define _GNU_SOURCE
-#include "core.h"
+#include "libinvasive/table/core.h"
 #include "rmd/loop/log.h"
 #include "members.h"
 #include "rmd/domain/state.h"

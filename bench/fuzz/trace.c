@@ -10,15 +10,15 @@
  * when it has an end that must count them.
  */
 #define _GNU_SOURCE
-#include "core.h"
-#include "futex.h"
+#include "libinvasive/table/core.h"
+#include "libinvasive/base/futex.h"
 #include "rmd/loop/log.h"
 #include "members.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/peer.h"
 #include "rmd/domain/report.h"
-#include "socket.h"
-#include "trace_file.h"
+#include "libinvasive/table/socket.h"
+#include "libinvasive/table/trace_file.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void fuzz_receive(int *passed);
 #undef nanosleep
 #define nanosleep(time, left) ((void)(time)) /* of a writer that waits for room */
 #define inv_now_ns fuzz_now
-#include "../../libinvasive/trace.c"
+#include "../../libinvasive/table/trace.c"
 #undef inv_now_ns
 #undef nanosleep
 

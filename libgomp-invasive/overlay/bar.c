@@ -8,7 +8,7 @@
  * Where there are explicit tasks, waiting threads execute them (gomp_tasks_at_barrier).
  */
 #include "wait.h"
-#include <libinvasive/assertion.h>
+#include <libinvasive/base/assertion.h>
 #include "carrier.h"
 #include "costs.h"
 #include "region.h"

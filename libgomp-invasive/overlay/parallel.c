@@ -20,7 +20,7 @@
 
 #include "history.h"
 #include "workers.h"
-#include <libinvasive/environment.h>
+#include <libinvasive/base/environment.h>
 #include <stdlib.h>
 #include <string.h>
 

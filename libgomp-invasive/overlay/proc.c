@@ -10,7 +10,7 @@
 #define _GNU_SOURCE 1
 #endif
 #include "libgomp.h"
-#include <libinvasive/environment.h>
+#include <libinvasive/base/environment.h>
 
 #define gomp_init_num_threads upstream_init_num_threads
 #define gomp_dynamic_max_threads upstream_dynamic_max_threads

@@ -18,8 +18,8 @@
 #include "progress.h"
 #include "tls.h"
 #include "tasks.h"
-#include <libinvasive/tool.h>
-#include <libinvasive/uncancelled.h>
+#include <libinvasive/process/tool.h>
+#include <libinvasive/base/uncancelled.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -12,7 +12,7 @@
 #include "tls.h"
 #include "context.h"
 #include "objects.h"
-#include <libinvasive/environment.h>
+#include <libinvasive/base/environment.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>

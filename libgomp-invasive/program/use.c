@@ -12,7 +12,7 @@
 #include "process.h"
 #include "region.h"
 #include "tls.h"
-#include <libinvasive/uncancelled.h>
+#include <libinvasive/base/uncancelled.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

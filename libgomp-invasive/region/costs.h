@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * costs.h - what teams cost, by outlined function, for `invade --report` (libinvasive/record.h).
+ * costs.h - what teams cost, by outlined function, for `invade --report` (libinvasive/table/record.h).
  *
  * Numbers of regions, threads and barriers are exact.  Times and switches are estimated from
  * samples, each of which stands for all since the one before it:

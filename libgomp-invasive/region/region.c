@@ -12,7 +12,7 @@
 #include "unheld.h"
 #include "tasks.h"
 #include "tls.h"
-#include <libinvasive/tool.h>
+#include <libinvasive/process/tool.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -9,7 +9,7 @@
 #include "workers.h"
 #include <dlfcn.h>
 #include <errno.h>
-#include <libinvasive/environment.h>
+#include <libinvasive/base/environment.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -12,7 +12,7 @@
 #ifndef GOMP_PARKING_H
 #define GOMP_PARKING_H 1
 
-#include <libinvasive/futex.h>
+#include <libinvasive/base/futex.h>
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)

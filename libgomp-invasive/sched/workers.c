@@ -15,8 +15,8 @@
 #include "thread_limits.h"
 #include "tickets.h"
 #include "tls.h"
-#include <libinvasive/tool.h>
-#include <libinvasive/uncancelled.h>
+#include <libinvasive/process/tool.h>
+#include <libinvasive/base/uncancelled.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  *    explicit ones; else to an unheld thread; else the core is lent to another process;
  *  - a thread that becomes runnable queues for a core (gomp_ready) instead of running;
  *  - workers with neither work nor a hold are parked where lenders of other processes find them
- *    (libinvasive/parked.c).
+ *    (libinvasive/hold/parked.c).
  * In an unmanaged process no thread needs a hold and all of this is skipped.  A process that has
  * joined a domain of its own (inv_join_alone) counts as managed here.
  */
@@ -19,8 +19,8 @@
 
 #include "parking.h"
 #include "process.h"
-#include <libinvasive/assertion.h>
-#include <libinvasive/strangers.h>
+#include <libinvasive/base/assertion.h>
+#include <libinvasive/hold/strangers.h>
 #include <pthread.h>
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

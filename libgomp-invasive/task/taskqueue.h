@@ -18,7 +18,7 @@
 #ifndef GOMP_TASKQUEUE_H
 #define GOMP_TASKQUEUE_H 1
 
-#include <libinvasive/assertion.h>
+#include <libinvasive/base/assertion.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * core.pml - the protocol of the core table (core.c, and what core.h asks of process.c),
+ * core.pml - the protocol of the core table (core.c, and what core.h asks of a process),
  * for 3 processes on 2 cores, any of which may die between any two steps.
  *
  * Processes 0 and 1 own and hold a core each; process 2 owns none and wants one.  One

@@ -8,8 +8,8 @@
 #include "short_waits.h"
 #include "measure.h"
 #include "phase.h"
-#include "scalability.h"
-#include "steady.h"
+#include "libinvasive/table/scalability.h"
+#include "libinvasive/base/steady.h"
 
 #include <math.h>
 #include <stdio.h>

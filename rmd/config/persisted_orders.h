@@ -13,8 +13,8 @@
 
 #include "rmd/policy/policy.h"
 #include "rmd/host/power.h"
-#include "table.h"
-#include "topology.h"
+#include "libinvasive/table/table.h"
+#include "libinvasive/table/topology.h"
 #include "rmd/config/units.h"
 
 #include <stdbool.h>

@@ -7,12 +7,12 @@
  */
 #define _GNU_SOURCE
 #include "rmd/config/settings.h"
-#include "cpulist.h"
+#include "libinvasive/base/cpulist.h"
 #include "rmd/config/metrics_address.h"
-#include "socket.h"
-#include "table.h"
+#include "libinvasive/table/socket.h"
+#include "libinvasive/table/table.h"
 #include "rmd/loop/text.h"
-#include "topology.h"
+#include "libinvasive/table/topology.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
  * its cores, and asks for them as for any that it has lent.
  */
 #define _GNU_SOURCE
-#include "assertion.h"
-#include "core.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/table/core.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/loop/log.h"
 #include "rmd/host/procstat.h"

@@ -12,8 +12,8 @@
 #include "rmd/loop/loop.h"
 #include "rmd/domain/order.h"
 #include "rmd/policy/policy.h"
-#include "protocol.h"
-#include "topology.h"
+#include "libinvasive/table/protocol.h"
+#include "libinvasive/table/topology.h"
 #include "rmd/config/units.h"
 
 #include <sys/types.h>

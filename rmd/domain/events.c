@@ -4,8 +4,8 @@
 #define _GNU_SOURCE
 #include "rmd/domain/events.h"
 #include "rmd/loop/loop.h"
-#include "assertion.h"
-#include "now.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/base/now.h"
 
 #include <stdio.h>
 #include <string.h>

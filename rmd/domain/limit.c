@@ -5,7 +5,7 @@
  * again.  Each round settles a launch at least.
  */
 #include "rmd/domain/limit.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <string.h>
 

@@ -4,16 +4,16 @@
  * a job, and leave or die.  domain.c divides the cores among them.
  */
 #define _GNU_SOURCE
-#include "assertion.h"
-#include "core.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/table/core.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/loop/log.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/domain/replaced.h"
 #include "rmd/domain/report.h"
-#include "scalability.h"
+#include "libinvasive/table/scalability.h"
 #include "rmd/domain/state.h"
 #include "rmd/loop/text.h"
 #include "rmd/domain/trace.h"

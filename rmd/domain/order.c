@@ -2,7 +2,7 @@
 /* order.c - see order.h. */
 #define _GNU_SOURCE
 #include "rmd/domain/order.h"
-#include "core.h"
+#include "libinvasive/table/core.h"
 #include "rmd/domain/domain.h"
 #include "rmd/host/enforce.h"
 #include "rmd/loop/log.h"

@@ -5,7 +5,7 @@
 #include "rmd/domain/replaced.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/loop/log.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/domain/state.h"

@@ -2,7 +2,7 @@
 /* report.c - the report of a process is copied from its slot before the slot is reused. */
 #define _GNU_SOURCE
 #include "rmd/domain/report.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

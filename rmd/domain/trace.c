@@ -19,15 +19,15 @@
  */
 #define _GNU_SOURCE
 #include "rmd/domain/trace.h"
-#include "assertion.h"
-#include "futex.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/base/futex.h"
 #include "rmd/loop/log.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/peer.h"
 #include "rmd/host/rate_limit.h"
-#include "socket.h"
+#include "libinvasive/table/socket.h"
 #include "rmd/host/subuid.h"
-#include "trace_file.h"
+#include "libinvasive/table/trace_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,7 +15,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/host/cgroup.h"
-#include "cpulist.h"
+#include "libinvasive/base/cpulist.h"
 #include "rmd/loop/log.h"
 #include "rmd/host/procstat.h"
 

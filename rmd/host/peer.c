@@ -14,7 +14,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/host/peer.h"
-#include "futex.h"
+#include "libinvasive/base/futex.h"
 #include "rmd/loop/log.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
  */
 #define _GNU_SOURCE
 #include "rmd/host/rate_limit.h"
-#include "assertion.h"
-#include "now.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/subuid.h"
 
 #include <stddef.h>

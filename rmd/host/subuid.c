@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include "rmd/host/subuid.h"
 #include "rmd/loop/log.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "rmd/loop/loop.h"
 #include "rmd/loop/log.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -15,7 +15,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/placement/placement_work.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * Without an even division the kernel's own placement is better: it moves threads in time.
  */
 #include "rmd/policy/partition.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <math.h>
 #include <stdbool.h>

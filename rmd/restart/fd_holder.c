@@ -12,8 +12,8 @@
 #define _GNU_SOURCE
 #include "rmd/restart/fd_holder.h"
 #include "rmd/loop/log.h"
-#include "now.h"
-#include "socket.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/table/socket.h"
 #include "rmd/config/socket_path.h"
 #include "rmd/domain/state.h"
 

@@ -10,8 +10,8 @@
  * have been about to wake.  The processes take no part in a takeover.
  */
 #define _GNU_SOURCE
-#include "core.h"
-#include "cpus.h"
+#include "libinvasive/table/core.h"
+#include "libinvasive/base/cpus.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/loop/log.h"
 #include "rmd/host/online.h"

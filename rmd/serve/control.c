@@ -11,7 +11,7 @@
 #include "rmd/domain/events.h"
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/host/subuid.h"
 #include "rmd/loop/text.h"

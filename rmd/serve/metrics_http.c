@@ -11,7 +11,7 @@
 #include "rmd/loop/loop.h"
 #include "rmd/serve/metrics.h"
 #include "rmd/config/metrics_address.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/peer.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/config/socket_path.h"

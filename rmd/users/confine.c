@@ -3,11 +3,11 @@
 #define _GNU_SOURCE
 #include "rmd/users/confine.h"
 #include "rmd/host/cgroup.h"
-#include "core.h"
+#include "libinvasive/table/core.h"
 #include "rmd/host/enforce.h"
 #include "rmd/loop/log.h"
 #include "rmd/users/nonmembers.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/domain/state.h"

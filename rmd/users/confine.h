@@ -8,7 +8,7 @@
 #ifndef RMD_CONFINE_H
 #define RMD_CONFINE_H
 
-#include "cpus.h"
+#include "libinvasive/base/cpus.h"
 #include "rmd/domain/domain.h"
 #include "rmd/config/settings.h"
 

@@ -13,7 +13,7 @@
 #include "rmd/host/enforce.h"
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 
 #include <dirent.h>

@@ -10,7 +10,7 @@
 #ifndef RMD_NONMEMBERS_H
 #define RMD_NONMEMBERS_H
 
-#include "cpus.h"
+#include "libinvasive/base/cpus.h"
 
 #include <stdbool.h>
 

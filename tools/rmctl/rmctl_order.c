@@ -7,7 +7,7 @@
 #include "client/client.h"
 #include "client/client_control.h"
 #include "rmd/config/core_list.h"
-#include "cpulist.h"
+#include "libinvasive/base/cpulist.h"
 #include "tools/rmctl/rmctl.h"
 #include "tools/rmctl/rmctl_admin_snapshot.h"
 #include "rmd/loop/text.h"

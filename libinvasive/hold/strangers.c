@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* strangers.c - see strangers.h. */
+#define _GNU_SOURCE
+#include "libinvasive/hold/strangers.h"
+#include "libinvasive/base/environment.h"
+#include "libinvasive/process.h"
+#include "libinvasive/base/uncancelled.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Looks are PERIOD_NS apart at least, and PERIOD_NS / 8 for each stranger.  Strangers compute when they
+ * take more than BUSY of a core between two looks, and have stopped when they take less than QUIET of
+ * it at QUIET_LOOKS looks. */
+static const uint64_t PERIOD_NS = 10000000;
+static const double BUSY = 0.1, QUIET = 0.02;
+enum { QUIET_LOOKS = 20 };
+
+_Atomic uint32_t inv_placing;
+_Atomic uint32_t inv_strangers_count;
+
+/* Thread ids, 0: free.  Written by the thread itself, and by the look that does not find it any more:
+ * compare-and-swap, relaxed, since a wrong one makes for a worse guess only. */
+static _Atomic int32_t threads[INV_STRANGERS];
+static __thread bool own_threads __attribute__((tls_model("initial-exec")));
+
+/* Of inv_strangers_look; under its lock. */
+static struct {
+    int32_t tid[INV_STRANGERS];
+    uint64_t cpu_ns[INV_STRANGERS];
+    uint64_t at_ns;
+    unsigned quiet;
+} last;
+static _Atomic bool looking;
+static _Atomic uint64_t next_ns; /* of the next look; relaxed */
+
+void inv_creates_own_threads(bool own) { own_threads = own; }
+
+/* The environment is read once: the program may change it while another thread creates one. */
+bool inv_creates_strangers(void)
+{
+    static _Atomic int answer; /* 0: not known yet, 1 yes, 2 no */
+    if (own_threads)
+        return false;
+    if (atomic_load_explicit(&answer, memory_order_relaxed) == 0) {
+        const char *mode = inv_getenv("INVASIVE");
+        bool asked = inv_asked() && !(mode && strcmp(mode, "off") == 0);
+        atomic_store_explicit(&answer, asked ? 1 : 2, memory_order_relaxed);
+    }
+    return atomic_load_explicit(&answer, memory_order_relaxed) == 1;
+}
+
+/* Not the cached id of a thread that holds a core: a child of a fork would have it, too. */
+static int32_t own_tid(void) { return (int32_t)syscall(SYS_gettid); }
+
+static void replace_stranger(int32_t from, int32_t to)
+{
+    for (unsigned i = 0; i < INV_STRANGERS; i++) {
+        int32_t expected = from;
+        if (atomic_load_explicit(&threads[i], memory_order_relaxed) == from &&
+            atomic_compare_exchange_strong_explicit(&threads[i], &expected, to,
+                                                    memory_order_relaxed, memory_order_relaxed))
+            return;
+    }
+}
+
+void inv_stranger_begins(void)
+{
+    replace_stranger(0, own_tid());
+    atomic_fetch_add_explicit(&inv_strangers_count, 1, memory_order_relaxed);
+}
+
+void inv_stranger_ends(void) { replace_stranger(own_tid(), 0); }
+
+/* Threads of the program may begin regions, and join.  relaxed: a guess. */
+static bool holds_core(int32_t tid)
+{
+    for (unsigned c = 0; c < inv_process.ncores; c++)
+        if (inv_hold_is_of((int)c, tid))
+            return true;
+    return false;
+}
+
+/* CPU time that strangers have taken since the last look, or since they began. */
+static uint64_t taken_ns(unsigned *count)
+{
+    uint64_t taken = 0;
+    for (unsigned i = 0; i < INV_STRANGERS; i++) {
+        int32_t tid = atomic_load_explicit(&threads[i], memory_order_relaxed);
+        uint64_t cpu = tid ? inv_thread_cpu_ns(tid) : 0;
+        if (tid && cpu == 0)
+            replace_stranger(tid, 0); /* it has ended in a way that we do not see */
+        uint64_t before = tid == last.tid[i] ? last.cpu_ns[i] : 0;
+        if (cpu > before && !holds_core(tid))
+            taken += cpu - before;
+        last.tid[i] = tid;
+        last.cpu_ns[i] = cpu;
+        *count += tid != 0;
+    }
+    return taken;
+}
+
+/* Threads that hold a core now get their CPUs at once, the others when their next hold begins. */
+static void place_holders(bool by_kernel)
+{
+    struct inv_table *t = inv_process.table;
+    struct inv_cpus cpus;
+    inv_assert(atomic_load_explicit(&looking, memory_order_relaxed)); /* by the caller */
+    inv_assert((atomic_load_explicit(&inv_placing, memory_order_relaxed) % 2 == 0) == by_kernel);
+    atomic_fetch_add_explicit(&inv_placing, 1, memory_order_relaxed);
+    inv_spread_cpus(&cpus);
+    for (unsigned c = 0; by_kernel && c < inv_process.ncores; c++) {
+        int32_t tid = atomic_load_explicit(&inv_core_at(t, c)->holder_tid, memory_order_relaxed);
+        if (inv_core_is_held((int)c) && tid > 0)
+            inv_cpus_set(tid, &cpus);
+    }
+}
+
+static void decide_placement(double part)
+{
+    bool by_kernel = atomic_load_explicit(&inv_placing, memory_order_relaxed) % 2 != 0;
+    inv_assert(part >= 0);
+    last.quiet = part < QUIET ? last.quiet + 1 : 0;
+    if (!by_kernel && part > BUSY)
+        place_holders(true);
+    else if (by_kernel && last.quiet >= QUIET_LOOKS)
+        place_holders(false);
+}
+
+void inv_strangers_look(void)
+{
+    uint64_t now = inv_now_ns();
+    if (now < atomic_load_explicit(&next_ns, memory_order_relaxed) || inv_process.anonymous ||
+        inv_unpinned() || !inv_threads_are_bound() ||
+        atomic_exchange_explicit(&looking, true, memory_order_acquire))
+        return;
+    INV_UNCANCELLED;
+    int saved = errno;
+    unsigned count = 0;
+    uint64_t taken = taken_ns(&count);
+    inv_assert(count <= INV_STRANGERS);
+    if (last.at_ns)
+        decide_placement((double)taken / (double)(now - last.at_ns));
+    last.at_ns = now;
+    atomic_store_explicit(&next_ns, now + PERIOD_NS + count * PERIOD_NS / 8, memory_order_relaxed);
+    atomic_store_explicit(&looking, false, memory_order_release);
+    errno = saved;
+}
+
+void inv_strangers_forget(void)
+{
+    memset(threads, 0, sizeof threads);
+    memset(&last, 0, sizeof last);
+    atomic_store(&inv_strangers_count, 0);
+    atomic_store(&inv_placing, 0);
+    atomic_store(&next_ns, 0);
+    atomic_store(&looking, false);
+}
