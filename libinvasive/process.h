@@ -13,6 +13,7 @@
 #include "libinvasive/table/core.h"
 #include "libinvasive/base/cpus.h"
 #include "libinvasive/base/now.h"
+#include "libinvasive/table/trace.h"
 
 enum { INV_HOLD_NONE = -1, INV_HOLD_TOKEN = -2 }; /* >= 0: a core number */
 
@@ -70,7 +71,7 @@ static inline bool inv_unpinned(void)
     return inv_managed() && (inv_process.emulated || inv_process.alone);
 }
 
-/* Is a trace being taken (trace.h)?  Cheap. */
+/* Is a trace being taken (table/trace_ring.h)?  Cheap. */
 static inline bool inv_traced(void)
 {
     return inv_process.table && inv_tracing(inv_process.table);

@@ -72,6 +72,7 @@
 #include "libinvasive/base/now.h"
 #include "libinvasive/table/protocol.h"
 #include "libinvasive/table/socket.h"
+#include "libinvasive/table/trace.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "libinvasive/table/core.h"
 #include "libinvasive/table/socket.h"
+#include "libinvasive/table/trace.h"
 
 #include <pthread.h>
 #include <stdio.h>

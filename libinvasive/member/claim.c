@@ -9,6 +9,7 @@
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
+#include "libinvasive/table/trace.h"
 #endif
 #include "invasive.h"
 #include "libinvasive/base/futex.h"

@@ -19,6 +19,7 @@
 #include "libinvasive/launch/step.h"
 #include "libinvasive/process/tool.h"
 #include "libinvasive/base/uncancelled.h"
+#include "libinvasive/table/trace.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -15,6 +15,7 @@
 #include "libinvasive/base/cpus.h"
 #include "libinvasive/base/futex.h"
 #include "libinvasive/base/now.h"
+#include "libinvasive/table/trace.h"
 
 #include <sched.h>
 

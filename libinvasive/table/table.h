@@ -18,7 +18,7 @@
 
 #include "libinvasive/base/assertion.h"
 #include "libinvasive/table/record.h"
-#include "libinvasive/table/trace.h"
+#include "libinvasive/table/trace_ring.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -225,7 +225,7 @@ struct inv_table {
     /* rmd has moved threads to other cores: what a thread knows of its affinity may be wrong.
      * Writer: rmd, after it has */
     _Atomic uint32_t confined_seq __attribute__((aligned(64)));
-    /* events are to be written (trace.h).  Writer: rmd, seq_cst, before it looks at the cores'
+    /* events are to be written (trace_ring.h).  Writer: rmd, seq_cst, before it looks at the cores'
      * words; partner: inv_core's transitions, which look after they have changed one */
     _Atomic uint32_t tracing;
     _Atomic uint32_t trace_bell __attribute__((aligned(64))); /* futex: there is much to read */

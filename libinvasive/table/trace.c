@@ -4,7 +4,6 @@
 #include "libinvasive/table/trace.h"
 #include "libinvasive/base/futex.h"
 #include "libinvasive/base/now.h"
-#include "libinvasive/table/table.h"
 #include "libinvasive/base/uncancelled.h"
 
 #include <errno.h>

@@ -21,6 +21,7 @@
 #include "rmd/domain/trace.h"
 #include "libinvasive/base/assertion.h"
 #include "libinvasive/base/futex.h"
+#include "libinvasive/table/trace.h"
 #include "rmd/loop/log.h"
 #include "libinvasive/base/now.h"
 #include "rmd/host/peer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * trace.h - moves the events of a domain's processes (libinvasive/table/trace.h) to a file.
+ * trace.h - moves the events of a domain's processes (libinvasive/table/trace_ring.h) to a file.
  *
  * A thread writes the file, and rmd never waits for it: the file is a client's, and may be on a
  * disk that does not answer.  The main thread queues for it, in order, which processes join and
