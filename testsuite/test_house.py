@@ -5,7 +5,7 @@ import house
 import pytest
 
 # What is still wrong, which may only become less: lower the number with what you mend.
-AT_MOST = {"circles of includes": 7, "files in the largest circle": 16,
+AT_MOST = {"circles of includes": 5, "files in the largest circle": 16,
            "circles between folders": 1, "includes of a higher layer": 27,
            "files in the fullest folder": 45,
            "pronouns in comments and documents": 10}

@@ -411,7 +411,7 @@ def test_damaged_programs_are_looked_at_without_harm(build, programs, run_progra
     program = programs.directory / "test_image"
     sources = [top / "libinvasive" / name
                for name in ("launch/test_image.c", "launch/image.c", "launch/preload.c",
-                            "table/socket.c")]
+                            "launch/preload_list.c", "table/socket.c")]
     subprocess.run([*programs.compiler, "-std=gnu17", "-O1", "-g", "-Wall", "-Wextra",
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
                     f"-I{top}", f"-I{top / 'include'}", *sources, "-o", program],

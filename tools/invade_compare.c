@@ -20,6 +20,7 @@
 #include "invade.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/launch/preload.h"
+#include "libinvasive/launch/preload_list.h"
 #include "rmd/loop/text.h"
 
 #include <errno.h>

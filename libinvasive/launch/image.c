@@ -9,7 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "libinvasive/launch/image.h"
-#include "libinvasive/launch/preload.h"
+#include "libinvasive/launch/preload_list.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -6,6 +6,7 @@
 #include "libinvasive/base/environment.h"
 #include "libinvasive/base/hash.h"
 #include "libinvasive/launch/image.h"
+#include "libinvasive/launch/preload_list.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/table/protocol.h"
 #include "libinvasive/table/socket.h"
@@ -38,29 +39,6 @@ struct work {
 };
 
 /* --- LD_PRELOAD */
-
-static bool is_named(const char *text, size_t length, const char *name, bool prefix)
-{
-    size_t bytes = strlen(name);
-    return (prefix ? length >= bytes : length == bytes) && !strncmp(text, name, bytes);
-}
-
-bool inv_preload_next(const char **rest, struct inv_preload_entry *entry)
-{
-    bool after_ours = entry->ours;
-    if (!*rest)
-        return false;
-    entry->text = *rest + strspn(*rest, " :");
-    entry->length = strcspn(entry->text, " :");
-    *rest = entry->text + entry->length;
-    size_t name = entry->length;
-    while (name > 0 && entry->text[name - 1] != '/')
-        name--;
-    const char *base = entry->text + name;
-    entry->openmp = after_ours && is_named(base, entry->length - name, "libgomp.so.1", false);
-    entry->ours = entry->openmp || is_named(base, entry->length - name, "libinvasive", true);
-    return entry->length > 0;
-}
 
 /* In which the variable is; NULL: it is not set. */
 static char *const *find_variable(char *const envp[], const char *name)

@@ -2,9 +2,8 @@
 /*
  * preload.h - our libraries in LD_PRELOAD, and which of them a program gets.
  *
- * invade puts libinvasive-process.so, libgomp.so.1 and libinvasive-mpi.so there, in this order.  Ours are
- * the entries whose file name begins with "libinvasive", and a libgomp.so.1 directly behind one of
- * them.  A program that cannot have them (image.h) gets:
+ * invade puts libinvasive-process.so, libgomp.so.1 and libinvasive-mpi.so there, in this order
+ * (preload_list.h).  A program that cannot have them (image.h) gets:
  *
  *   LD_PRELOAD without libgomp.so.1, and INVASIVE_STOCK=PATH, that of the libgomp.so.1 left out, if
  *     it needs a newer one.  libinvasive-process.so stays: what this process starts gets all of ours again
@@ -22,18 +21,8 @@
 
 #define INV_STOCK_VARIABLE "INVASIVE_STOCK"
 
-struct inv_preload_entry {
-    const char *text; /* not NUL-terminated */
-    size_t length;
-    bool ours, openmp; /* openmp: our libgomp.so.1 */
-};
-
 /* The file that execvp would start for a name without a slash, in path; NULL: there is none.  Async-signal-safe. */
 const char *inv_search_path(const char *file, char path[PATH_MAX]);
-
-/* The next entry of LD_PRELOAD's value from *rest on, which moves behind it; *entry is the one
- * before, {0} at first.  False: there are no more. */
-bool inv_preload_next(const char **rest, struct inv_preload_entry *entry);
 
 /*
  * How many bytes inv_preload_environment needs for this environment; 0: none, since it names none of
