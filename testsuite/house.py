@@ -5,6 +5,7 @@ circles, and the includes of a higher layer."""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -56,8 +57,12 @@ def modules(top: Path, files: list[Path]) -> dict[Path, set[Path]]:
         graph[module] |= set()
         for name in INCLUDE.findall((top / file).read_text(errors="replace")):
             known = by_name.get(Path(name).name, [])
-            here = ([k for k in known if k == Path(name)] or
-                    [k for k in known if k.parent == file.parent] or known)
+            if "/" in name:  # by path from the top, or relative
+                paths = (Path(name), Path(os.path.normpath(file.parent / name)))
+                here = [k for k in known if k in paths]
+            else:
+                here = ([k for k in known if k.parent == file.parent] or
+                        [k for k in known if k.parts[0] in (file.parts[0], "include")])
             if len(here) == 1 and here[0].with_suffix("") != module:
                 graph[module].add(here[0].with_suffix(""))
     return graph
