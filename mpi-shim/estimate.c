@@ -58,7 +58,7 @@ static bool is_cpu_time(void) { return oversubscribed() && !inv_process.emulated
 
 static struct inv_record *our_record(void)
 {
-    return atomic_load_explicit(&inv_process.record, memory_order_acquire);
+    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
 }
 
 /* CPU time so far, outside of waits for MPI. */

@@ -29,13 +29,13 @@ static _Atomic uint32_t map[MAP]; /* numbers of sites; 0 free; written once */
 
 static struct inv_record *get_record(void)
 {
-    return atomic_load_explicit(&inv_process.record, memory_order_acquire);
+    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
 }
 
 /* The record, also where only its sites are written. */
 static struct inv_record *get_record_of_sites(void)
 {
-    return atomic_load_explicit(&inv_process.sites, memory_order_acquire);
+    return atomic_load_explicit(&inv_recording.sites, memory_order_acquire);
 }
 
 /* Of the calling thread. */

@@ -21,12 +21,12 @@ void shim_site_stats_count_call(enum shim_call call, const void *address);
 static inline bool shim_recorded(void)
 {
     return __builtin_expect(
-        atomic_load_explicit(&inv_process.record, memory_order_relaxed) != NULL, 0);
+        atomic_load_explicit(&inv_recording.record, memory_order_relaxed) != NULL, 0);
 }
 static inline bool shim_has_sites(void)
 {
     return __builtin_expect(
-        atomic_load_explicit(&inv_process.sites, memory_order_relaxed) != NULL, 0);
+        atomic_load_explicit(&inv_recording.sites, memory_order_relaxed) != NULL, 0);
 }
 static inline void shim_called(enum shim_call call, const void *address)
 {

@@ -123,7 +123,7 @@ static uint64_t hold_until(void)
 void shim_short_waits_refresh(void)
 {
     if (!inv_process.anonymous)
-        atomic_store_explicit(&inv_process.holds_until_ns, hold_until(), memory_order_relaxed);
+        atomic_store_explicit(&inv_waits.holds_until_ns, hold_until(), memory_order_relaxed);
 }
 
 /* How long a site spins on a core that another process wants: the cost of a lend if the wait is
@@ -144,10 +144,10 @@ static bool move_to_other_core(void)
 {
     uint64_t start = shim_ticks();
     int hold;
-    atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&inv_waits.threads, 1, memory_order_relaxed);
     while ((hold = inv_hold_acquire()) == INV_HOLD_NONE && shim_ticks() - start < MOVE_US * shim_us)
         inv_cpu_relax();
-    unsigned before = atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    unsigned before = atomic_fetch_sub_explicit(&inv_waits.threads, 1, memory_order_relaxed);
     inv_assert(before > 0);
     if (hold == INV_HOLD_NONE)
         return false;

@@ -16,7 +16,7 @@ CODE = ("include", "libinvasive", "libgomp-invasive", "mpi-shim", "rmd", "client
 TESTS = ("mpi-shim/tests",)
 # Folders from the lowest to the highest: a file includes files of its own folder and of lower ones.
 LAYERS = ("include", "libinvasive/base", "libinvasive/table", "libinvasive/launch",
-          "libinvasive/process", "libinvasive/hold", "libinvasive/member",
+          "libinvasive/process", "libinvasive/hold", "libinvasive/member", "libinvasive",
           "libgomp-invasive/program", "libgomp-invasive/sched", "libgomp-invasive/region",
           "libgomp-invasive/task", "libgomp-invasive/loop", "libgomp-invasive/overlay",
           "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",

@@ -63,7 +63,7 @@ static _Atomic uint64_t clock_ns;
  * still be open. */
 static struct inv_record *our_record (void)
 {
-    return atomic_load_explicit(&inv_process.record, memory_order_acquire);
+    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
 }
 
 /* --- the clock */

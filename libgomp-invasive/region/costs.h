@@ -36,7 +36,7 @@ struct gomp_cost {
 static inline bool gomp_costs_wanted (void)
 {
     return __builtin_expect(
-        atomic_load_explicit(&inv_process.record, memory_order_relaxed) != NULL, 0);
+        atomic_load_explicit(&inv_recording.record, memory_order_relaxed) != NULL, 0);
 }
 
 /* --- regions: the master, before other threads can start implicit tasks, and when all have ended */

@@ -143,7 +143,7 @@ void gomp_idle_slept (void)
 bool gomp_leaves_at_once (void)
 {
     return gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
-           atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0;
+           atomic_load_explicit(&inv_waits.threads, memory_order_relaxed) > 0;
 }
 
 /* Should a thread that idles on the core that it holds go on doing so?  Else *end says why not.
@@ -166,7 +166,7 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
     if (idle > SPIN_ALONE_NS && yield_shared() && core_shared > NOTICED_YIELDS + SHARED_SLEEPS)
         return false;
     bool owned = inv_hold_is_owned();
-    bool holds = owned && now < atomic_load_explicit(&inv_process.holds_until_ns, memory_order_relaxed);
+    bool holds = owned && now < atomic_load_explicit(&inv_waits.holds_until_ns, memory_order_relaxed);
     if (verdict == INV_WANTED)
         return idle < (holds ? SPIN_KEEP_NS : SPIN_WANTED_NS);
     if (!owned)

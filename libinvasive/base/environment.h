@@ -11,6 +11,8 @@
 #ifndef INV_ENVIRONMENT_H
 #define INV_ENVIRONMENT_H
 
+#include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -29,6 +31,26 @@ static inline const char *inv_getenv(const char *name)
 {
     const char *value = getenv(name);
     return value && !inv_privileged() ? value : NULL;
+}
+
+/* A number of 0 and more, or -1: the variable is not set, or is none. */
+static inline int inv_getenv_count(const char *name)
+{
+    const char *text = inv_getenv(name);
+    if (!text || !*text)
+        return -1;
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    return errno || *end || value < 0 || value > INT_MAX ? -1 : (int)value;
+}
+
+/* Was the process launched to be managed, whether or not it can be or wants to be?  Ranks of one job
+ * then have to agree. */
+static inline bool inv_asked(void)
+{
+    const char *where = inv_getenv("INVASIVE_SOCKET");
+    return where && *where;
 }
 
 /* Are OpenMP tasks to run while ranks wait in MPI (invade --mpi-tasks)? */

@@ -2,7 +2,8 @@
 /* evicted.c - see evicted.h. */
 #define _GNU_SOURCE
 #include "libinvasive/hold/evicted.h"
-#include "libinvasive/process.h"
+#include "libinvasive/hold/pin.h"
+#include "libinvasive/table/core.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -9,9 +9,12 @@
  * 60.
  */
 #define _GNU_SOURCE
+#include "libinvasive/hold/parked.h"
 #include "libinvasive/base/futex.h"
-#include "libinvasive/process.h"
+#include "libinvasive/hold/hold.h"
+#include "libinvasive/hold/pin.h"
 #include "libinvasive/process/tool.h"
+#include "libinvasive/table/core.h"
 
 /* Indices that no thread of this process uses now. */
 static _Atomic uint64_t free_entries = ~UINT64_C(0);

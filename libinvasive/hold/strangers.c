@@ -3,8 +3,10 @@
 #define _GNU_SOURCE
 #include "libinvasive/hold/strangers.h"
 #include "libinvasive/base/environment.h"
-#include "libinvasive/process.h"
+#include "libinvasive/base/now.h"
 #include "libinvasive/base/uncancelled.h"
+#include "libinvasive/hold/pin.h"
+#include "libinvasive/process/holdings.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,7 +21,6 @@ static const uint64_t PERIOD_NS = 10000000;
 static const double BUSY = 0.1, QUIET = 0.02;
 enum { QUIET_LOOKS = 20 };
 
-_Atomic uint32_t inv_placing;
 _Atomic uint32_t inv_strangers_count;
 
 /* Thread ids, 0: free.  Written by the thread itself, and by the look that does not find it any more:
@@ -103,31 +104,16 @@ static uint64_t taken_ns(unsigned *count)
     return taken;
 }
 
-/* Threads that hold a core now get their CPUs at once, the others when their next hold begins. */
-static void place_holders(bool by_kernel)
-{
-    struct inv_table *t = inv_process.table;
-    struct inv_cpus cpus;
-    inv_assert(atomic_load_explicit(&looking, memory_order_relaxed)); /* by the caller */
-    inv_assert((atomic_load_explicit(&inv_placing, memory_order_relaxed) % 2 == 0) == by_kernel);
-    atomic_fetch_add_explicit(&inv_placing, 1, memory_order_relaxed);
-    inv_spread_cpus(&cpus);
-    for (unsigned c = 0; by_kernel && c < inv_process.ncores; c++) {
-        int32_t tid = atomic_load_explicit(&inv_core_at(t, c)->holder_tid, memory_order_relaxed);
-        if (inv_core_is_held((int)c) && tid > 0)
-            inv_cpus_set(tid, &cpus);
-    }
-}
-
 static void decide_placement(double part)
 {
-    bool by_kernel = atomic_load_explicit(&inv_placing, memory_order_relaxed) % 2 != 0;
+    bool by_kernel = inv_placed_by_kernel();
     inv_assert(part >= 0);
+    inv_assert(atomic_load_explicit(&looking, memory_order_relaxed)); /* by the caller */
     last.quiet = part < QUIET ? last.quiet + 1 : 0;
     if (!by_kernel && part > BUSY)
-        place_holders(true);
+        inv_place_by_kernel(true);
     else if (by_kernel && last.quiet >= QUIET_LOOKS)
-        place_holders(false);
+        inv_place_by_kernel(false);
 }
 
 void inv_strangers_look(void)
@@ -155,7 +141,6 @@ void inv_strangers_forget(void)
     memset(threads, 0, sizeof threads);
     memset(&last, 0, sizeof last);
     atomic_store(&inv_strangers_count, 0);
-    atomic_store(&inv_placing, 0);
     atomic_store(&next_ns, 0);
     atomic_store(&looking, false);
 }

@@ -23,9 +23,6 @@ void inv_stranger_ends(void);
 void inv_creates_own_threads(bool own);
 bool inv_creates_strangers(void);
 
-/* Odd: the kernel places threads that hold a core.  Writer: inv_strangers_look, one thread at a
- * time.  relaxed: a thread that reads it late is bound, or not, when its next hold begins. */
-extern _Atomic uint32_t inv_placing;
 /* How many strangers there have been.  relaxed: a hint. */
 extern _Atomic uint32_t inv_strangers_count;
 

@@ -13,13 +13,29 @@
  * for all threads that wait: the process's other cores are for its teams.
  */
 #define _GNU_SOURCE
+#include "libinvasive/hold/wait.h"
 #include "libinvasive/base/futex.h"
+#include "libinvasive/base/now.h"
 #include "libinvasive/hold/evicted.h"
-#include "libinvasive/process.h"
+#include "libinvasive/hold/hold.h"
+#include "libinvasive/hold/pin.h"
 #include "libinvasive/hold/sched_latency.h"
+#include "libinvasive/hold/want.h"
+#include "libinvasive/process/background.h"
+#include "libinvasive/process/holdings.h"
+#include "libinvasive/process/openmp.h"
 #include "libinvasive/process/tool.h"
+#include "libinvasive/table/core.h"
 
 enum { REGAIN_SPIN_NS = 5000, OWN_WORKER_NAP_NS = 50000, EARLY_NS = 90000, EARLY_PART = 16 };
+
+struct inv_waits inv_waits;
+
+void inv_waits_forget(void)
+{
+    atomic_store(&inv_waits.threads, 0);
+    atomic_store(&inv_waits.holds_until_ns, 0);
+}
 
 static struct inv_slot *our_slot(void)
 {
@@ -82,14 +98,6 @@ static void take_home(int core)
         home = core;
 }
 
-int inv_first_owned_core(void)
-{
-    for (unsigned core = 0; core < inv_process.ncores; core++)
-        if (owned_by_us((int)core))
-            return (int)core;
-    return INV_NO_CORE;
-}
-
 /* Is a hold that we could lend to be kept?  Not where it serves our own teams. */
 static bool worth_keeping(void)
 {
@@ -149,7 +157,7 @@ static void lend_hold(void)
 /* One thread less waits. */
 static void stop_waiting(void)
 {
-    unsigned before = atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    unsigned before = atomic_fetch_sub_explicit(&inv_waits.threads, 1, memory_order_relaxed);
     inv_assert(before > 0);
 }
 
@@ -159,7 +167,7 @@ void inv_wait_begin(void)
     had_hold = inv_hold != INV_HOLD_NONE;
     if (!had_hold)
         return;
-    atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&inv_waits.threads, 1, memory_order_relaxed);
     inv_background_begin(&looks);
     asked_core = INV_NO_CORE;
     inv_want_if_work(); /* or the core would be offered to our own idle workers */

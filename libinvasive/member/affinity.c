@@ -17,7 +17,9 @@
  * for, threads that the program creates are counted (strangers.h).
  */
 #define _GNU_SOURCE
-#include "libinvasive/process.h"
+#include "libinvasive/base/environment.h"
+#include "libinvasive/hold/pin.h"
+#include "libinvasive/process/thread.h"
 #include "libinvasive/hold/strangers.h"
 
 #include <dlfcn.h>

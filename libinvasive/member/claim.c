@@ -13,7 +13,14 @@
 #endif
 #include "invasive.h"
 #include "libinvasive/base/futex.h"
-#include "libinvasive/process.h"
+#include "libinvasive/base/cpus.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/hold/hold.h"
+#include "libinvasive/hold/pin.h"
+#include "libinvasive/hold/want.h"
+#include "libinvasive/member/join.h"
+#include "libinvasive/process/holdings.h"
+#include "libinvasive/process/state.h"
 #include "libinvasive/table/scalability.h"
 #include "libinvasive/base/uncancelled.h"
 

@@ -4,9 +4,11 @@
  * The MPI shim (mpi-shim/site_stats.c) and the OpenMP runtime (region/costs.c) write the rest.
  */
 #define _GNU_SOURCE
-#include "libinvasive/process.h"
+#include "libinvasive/member/record.h"
 #include "libinvasive/base/environment.h"
+#include "libinvasive/base/now.h"
 #include "libinvasive/launch/launch.h"
+#include "libinvasive/process/state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,14 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Whose record it is: written when it begins, by the thread that joins, before inv_process.record. */
-static pid_t owner;
+struct inv_recording inv_recording;
 
 static uint64_t cpu_ns(void) { return inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 static struct inv_record *our_record(void)
 {
-    return atomic_load_explicit(&inv_process.record, memory_order_acquire);
+    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
 }
 
 /* INVASIVE_REPORT=LAUNCH[:NODE]: the number of the launch whose `invade` wants a report, and
@@ -86,13 +87,19 @@ void inv_record_begin(void)
     if (!is_asked(&launch, &node))
         return;
     struct inv_record *r = inv_record_at(inv_process.table, inv_process.slot);
-    owner = getpid();
-    atomic_store_explicit(&inv_process.sites, r, memory_order_release);
+    inv_recording.owner = getpid();
+    atomic_store_explicit(&inv_recording.sites, r, memory_order_release);
     if (!launch)
         return;
     atomic_store_explicit(&r->cpu_start_ns, cpu_ns(), memory_order_relaxed);
     atomic_store_explicit(&r->launch, launch, memory_order_relaxed);
-    atomic_store_explicit(&inv_process.record, r, memory_order_release);
+    atomic_store_explicit(&inv_recording.record, r, memory_order_release);
+}
+
+void inv_record_end(void)
+{
+    atomic_store(&inv_recording.record, NULL);
+    atomic_store(&inv_recording.sites, NULL);
 }
 
 void inv_record_publish(void)
@@ -125,7 +132,7 @@ void inv_record_name_module(char *to, const char *name)
 static void __attribute__((destructor)) close_record(void)
 {
     struct inv_record *r = our_record();
-    if (!r || getpid() != owner)
+    if (!r || getpid() != inv_recording.owner)
         return;
     inv_record_stop();
     atomic_store_explicit(&r->exited, 1, memory_order_relaxed);

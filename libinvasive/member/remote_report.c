@@ -9,9 +9,12 @@
  * All data are in the process's slot and record, so the rmd of its own node need not live.
  */
 #define _GNU_SOURCE
-#include "libinvasive/process.h"
+#include "libinvasive/member/remote_report.h"
+#include "libinvasive/base/now.h"
 #include "libinvasive/launch/launch.h"
-#include "libinvasive/table/protocol.h"
+#include "libinvasive/member/manager.h"
+#include "libinvasive/member/record.h"
+#include "libinvasive/process/state.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +63,7 @@ static void fill_report(struct inv_report *r, struct inv_slot *s)
 size_t inv_remote_report_fill(struct inv_remote_report *p)
 {
     struct inv_record *record =
-        atomic_load_explicit(&inv_process.record, memory_order_acquire);
+        atomic_load_explicit(&inv_recording.record, memory_order_acquire);
     p->request = inv_request_of(INV_SUBMIT_REPORT);
     fill_report(&p->report, inv_slot_at(inv_process.table, inv_process.slot));
     if (record) {
@@ -98,7 +101,7 @@ static void rebase_record(unsigned char *bytes, const struct inv_record *ours, i
 
 bool inv_remote_report_submit(struct inv_remote_report *p, size_t bytes, int64_t behind_ns)
 {
-    struct inv_record *ours = atomic_load_explicit(&inv_process.record, memory_order_acquire);
+    struct inv_record *ours = atomic_load_explicit(&inv_recording.record, memory_order_acquire);
     if (!ours || bytes < INV_REMOTE_REPORT_BYTES(INV_RECORD_BYTES(0)) || bytes > sizeof *p ||
         bytes != INV_REMOTE_REPORT_BYTES(p->report.record_bytes))
         return false;

@@ -12,7 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "libinvasive/launch/preload.h"
-#include "libinvasive/process.h"
+#include "libinvasive/hold/pin.h"
 
 #include <alloca.h>
 #include <dlfcn.h>

@@ -8,7 +8,9 @@
  * core is not idle.
  */
 #define _GNU_SOURCE
-#include "libinvasive/process.h"
+#include "libinvasive/process/background.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/process/holdings.h"
 
 #include <sys/resource.h>
 #include <time.h>
@@ -22,25 +24,6 @@ static const uint64_t SETTLED_NS = 100000, FIRST_PERIOD_NS = 200000, LONGEST_PER
 static const double PART = 0.25, TRACE = 0.01, LEAST_TRACE_NS = 5000;
 /* A thread that has got no CPU time for so long is not there any more. */
 static const uint64_t GONE_NS = 50000000;
-
-uint64_t inv_held_ns(uint64_t now)
-{
-    struct inv_table *t = inv_process.table;
-    if (inv_process.anonymous) /* a thread that sleeps to compute uses no CPU time */
-        return inv_process.emulated ? 0 : inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    uint64_t held = atomic_load_explicit(&inv_slot_at(t, inv_process.slot)->counters.held_ns,
-                                         memory_order_relaxed);
-    for (unsigned core = 0; core < inv_process.ncores; core++) {
-        struct inv_core *c = inv_core_at(t, core);
-        if (inv_word_holder(atomic_load_explicit(&c->word, memory_order_relaxed)) !=
-            inv_process.slot + 1)
-            continue;
-        uint64_t since = atomic_load_explicit(&c->since_ns, memory_order_relaxed);
-        if (since && since < now)
-            held += now - since;
-    }
-    return held;
-}
 
 void inv_background_begin(struct inv_background *b)
 {

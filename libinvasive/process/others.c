@@ -10,7 +10,9 @@
  * runtime's service thread.
  */
 #define _GNU_SOURCE
-#include "libinvasive/process.h"
+#include "libinvasive/process/others.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/process/thread.h"
 
 /* What two readings of the clocks may differ by although no other thread has run (ns). */
 enum { NOISE_NS = 2000 };
@@ -20,9 +22,6 @@ __thread uint64_t inv_polls_until __attribute__((tls_model("initial-exec")));
 /* The service thread's CPU clock; 0: there is none.  Written by that thread when it begins
  * (relaxed: a hint). */
 static _Atomic clockid_t service_clock;
-/* Set once by the OpenMP runtime before its first region (release; partner: the loads below). */
-static _Atomic(const struct inv_give_way *) give_way;
-
 void inv_service_thread(void)
 {
     clockid_t clock = (clockid_t)((~(unsigned)inv_own_tid() << 3) | 4 | 2);
@@ -57,27 +56,3 @@ bool inv_polls(void)
     return inv_polls_until != 0;
 }
 
-void inv_set_give_way(const struct inv_give_way *way)
-{
-    atomic_store_explicit(&give_way, way, memory_order_release);
-}
-
-bool inv_way_wanted(void)
-{
-    const struct inv_give_way *way = atomic_load_explicit(&give_way, memory_order_acquire);
-    return way && way->wanted();
-}
-
-bool inv_give_way(uint64_t limit_ns)
-{
-    const struct inv_give_way *way = atomic_load_explicit(&give_way, memory_order_acquire);
-    return !way || way->give(limit_ns);
-}
-
-bool inv_go_on_unheld(void)
-{
-    const struct inv_give_way *way = atomic_load_explicit(&give_way, memory_order_acquire);
-    if (way)
-        way->go_on();
-    return way != NULL;
-}

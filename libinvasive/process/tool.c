@@ -13,7 +13,7 @@
 #include "libinvasive/process/tool.h"
 #include "libinvasive/base/complain.h"
 #include "libinvasive/base/environment.h"
-#include "libinvasive/process.h"
+#include "libinvasive/process/holdings.h"
 
 #include <dlfcn.h>
 #include <errno.h>
