@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """house.py [TOP] - how the source tree keeps its rules: circles of includes, includes of a higher
-layer, the fullest folder, assertions, and pronouns in place of nouns.  Prints a figure a line, the
-circles, and the includes of a higher layer."""
+layer, the fullest folder, file-scope variables, assertions, and pronouns in place of nouns.
+Prints a figure a line, the circles, and the includes of a higher layer.
+
+house.py --variables [TOP] - the file-scope variables, with static ones of functions."""
 
 from __future__ import annotations
 
@@ -26,6 +28,13 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PRONOUN = re.compile(r"\b(who|whom|whoever|nobody|somebody|everybody)\b", re.IGNORECASE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 ASSERTION = re.compile(r"\b(inv_|gomp_|rmd_|shim_)?assert\s*\(")
+
+NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|'
+                      r"^[ \t]*#(?:\\\n|[^\n])*", re.DOTALL | re.MULTILINE)
+ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
+# No object that lives as long as the process, or none of this file.
+NO_VARIABLE = re.compile(r"\b(typedef|extern|__thread|_Thread_local|_Static_assert)\b")
+STATIC = re.compile(r"\bstatic\b")
 
 
 def tracked(top: Path) -> list[Path] | None:
@@ -103,6 +112,60 @@ def upward(graph: dict[Path, set[Path]]) -> list[tuple[Path, Path]]:
                   and level[other.parent] > level[module.parent])
 
 
+def statements(text: str) -> list[tuple[int, str]]:
+    """Statements and definitions of C without comments and strings: the depth of braces of each and
+    its text, in which "{}" stands for what is in braces.  Those in a function's body follow it."""
+    found = []
+    opened: list[tuple[str, bool]] = []  # the text before the brace; is it a body?
+    now = ""
+    for char in text:
+        if char == "{":
+            body = now.rstrip().endswith((")", "else", "do", ":")) or not now.strip()
+            opened.append((now, body))
+            now = ""
+        elif char == "}":
+            before, body = opened.pop() if opened else ("", True)
+            now = "" if body else before + "{}"
+        elif char == ";" and all(body for _, body in opened):
+            found.append((len(opened), " ".join(now.split())))
+            now = ""
+        else:
+            now += char
+    return found
+
+
+def declarators(statement: str) -> list[str]:
+    """int *a = f(x, y), b[2] -> ["int *a = f(x, y)", "b[2]"]"""
+    parts, depth, now = [], 0, ""
+    for char in statement:
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth == 0:
+            parts.append(now)
+            now = ""
+        else:
+            now += char
+    return [*parts, now]
+
+
+def variables(text: str) -> list[str]:
+    """What a C file defines that lives as long as the process and is not constant."""
+    code = NOT_CODE.sub(" ", text)
+    found = []
+    for depth, statement in statements(ATTRIBUTE.sub(" ", code)):
+        static = STATIC.match(statement)
+        if NO_VARIABLE.search(statement) or (depth and not static):
+            continue
+        for part in declarators(statement):
+            name = part.split("=")[0].strip()
+            pointee, star, rest = name.rpartition("*")
+            constant = "const" in (rest if star else statement.split("=")[0]).split()
+            function = re.search(r"\w\s*\([^*]", name) and "_Atomic(" not in name
+            type_only = re.fullmatch(r"(struct|union|enum)( \w+)?( ?\{\})?", name)
+            if name and not constant and not function and not type_only:
+                found.append(name)
+    return found
+
+
 def pronouns(top: Path, files: list[Path]) -> int:
     """The number of pronouns in comments of C and C++, and in documents."""
     count = 0
@@ -128,17 +191,28 @@ def figures(top: Path, files: list[Path], graph: dict[Path, set[Path]]) -> dict[
         "circles between folders": sum(len({m.parent for m in c}) > 1 for c in found),
         "includes of a higher layer": len(upward(graph)),
         "files in the fullest folder": max(folders.values()),
+        "file-scope variables": len(variables_of_product(top, files)),
         "assertions": sum(len(ASSERTION.findall((top / f).read_text(errors="replace")))
                           for f in code),
         "pronouns in comments and documents": pronouns(top, files),
     }
 
 
+def variables_of_product(top: Path, files: list[Path]) -> list[tuple[Path, str]]:
+    return [(file, name) for file in files if of_product(file) and file.suffix == ".c"
+            for name in variables((top / file).read_text(errors="replace"))]
+
+
 def main() -> None:
-    top = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    arguments = [a for a in sys.argv[1:] if a != "--variables"]
+    top = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
     files = tracked(top)
     if files is None:
         sys.exit(f"house.py: {top} is no git checkout")
+    if "--variables" in sys.argv:
+        for file, name in variables_of_product(top, files):
+            print(f"{file}: {name}")
+        return
     graph = modules(top, files)
     for name, value in figures(top, files, graph).items():
         print(f"{name}: {value}")
