@@ -13,6 +13,22 @@
 #include "libinvasive/process/tool.h"
 #include "libinvasive/table/core.h"
 
+/* What was seen of each core at the last call of the function that looks at it, by one thread at a time. */
+static struct {
+    /* Writer: inv_hold_retake_idle */
+    struct {
+        int32_t tid;
+        uint64_t cpu_ns;
+    } idle[INV_MAX_CORES];
+    /* Writer: inv_holds_asleep */
+    struct {
+        int32_t tid;
+        uint64_t cpu_ns, wall_ns;
+    } asleep[INV_MAX_CORES];
+    /* When the reclaim was first seen pending; 0: it is not.  Writer: inv_hold_evict_overdue */
+    uint64_t asked_ns[INV_MAX_CORES];
+} seen;
+
 void inv_thread_forget(void)
 {
     inv_tid = 0;
@@ -155,10 +171,6 @@ int inv_hold_detach(void)
 
 int inv_hold_retake_idle(void)
 {
-    static struct {
-        int32_t tid;
-        uint64_t cpu_ns;
-    } last[INV_MAX_CORES];
     struct inv_table *t = inv_process.table;
     if (inv_process.anonymous || inv_process.emulated) /* there, kernels sleep to compute */
         return INV_HOLD_NONE;
@@ -171,10 +183,10 @@ int inv_hold_retake_idle(void)
         /* The same twice: the thread slept all the time, or is gone, or no hold has begun.  (If a
          * hold is about to begin all the same, the last thread to begin has it, and the other one
          * finds out.) */
-        bool idle = ours && last[core].tid == tid && last[core].cpu_ns == cpu &&
+        bool idle = ours && seen.idle[core].tid == tid && seen.idle[core].cpu_ns == cpu &&
                     (tid == 0 || inv_thread_sleeps(tid));
-        last[core].tid = ours ? tid : -1;
-        last[core].cpu_ns = cpu;
+        seen.idle[core].tid = ours ? tid : -1;
+        seen.idle[core].cpu_ns = cpu;
         if (idle && atomic_compare_exchange_strong(&c->holder_tid, &tid, 0))
             return (int)core;
     }
@@ -186,16 +198,12 @@ int inv_hold_retake_idle(void)
 static bool holder_sleeps(unsigned core, int32_t tid)
 {
     enum { LATELY_NS = 10000000 };
-    static struct {
-        int32_t tid;
-        uint64_t cpu_ns, wall_ns;
-    } last[INV_MAX_CORES];
-    uint64_t cpu = inv_thread_cpu_ns(tid), wall = inv_now_ns(), passed = wall - last[core].wall_ns;
-    bool comparable = last[core].tid == tid && passed <= LATELY_NS && cpu >= last[core].cpu_ns;
-    bool computed = comparable && 2 * (cpu - last[core].cpu_ns) > passed;
-    last[core].tid = tid;
-    last[core].cpu_ns = cpu;
-    last[core].wall_ns = wall;
+    uint64_t cpu = inv_thread_cpu_ns(tid), wall = inv_now_ns(), passed = wall - seen.asleep[core].wall_ns;
+    bool comparable = seen.asleep[core].tid == tid && passed <= LATELY_NS && cpu >= seen.asleep[core].cpu_ns;
+    bool computed = comparable && 2 * (cpu - seen.asleep[core].cpu_ns) > passed;
+    seen.asleep[core].tid = tid;
+    seen.asleep[core].cpu_ns = cpu;
+    seen.asleep[core].wall_ns = wall;
     return !computed && inv_thread_sleeps(tid);
 }
 
@@ -263,7 +271,6 @@ enum inv_verdict inv_hold_poll(void)
 
 int inv_hold_evict_overdue(void)
 {
-    static uint64_t asked_ns[INV_MAX_CORES]; /* when we first saw the reclaim pending */
     struct inv_table *t = inv_process.table;
     uint64_t now = inv_now_ns();
     for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++) {
@@ -272,12 +279,12 @@ int inv_hold_evict_overdue(void)
         unsigned evicted;
         bool pending = inv_word_owner(w) == inv_process.slot + 1 && inv_word_reclaim(w) &&
                        inv_word_holder(w) != INV_NOBODY;
-        if (!pending || asked_ns[core] == 0)
-            asked_ns[core] = pending ? now : 0;
-        else if (now - asked_ns[core] >= inv_reclaim_bound_ns(t) &&
+        if (!pending || seen.asked_ns[core] == 0)
+            seen.asked_ns[core] = pending ? now : 0;
+        else if (now - seen.asked_ns[core] >= inv_reclaim_bound_ns(t) &&
                  inv_core_evict(t, core, inv_process.slot, &evicted)) {
             inv_assert(evicted != inv_process.slot);
-            asked_ns[core] = 0;
+            seen.asked_ns[core] = 0;
             inv_repin_evicted((int)core, evicted);
             inv_tool_arrived((int)core);
             return (int)core;

@@ -16,14 +16,16 @@
 #include "libinvasive/process/tool.h"
 #include "libinvasive/table/core.h"
 
-/* Indices that no thread of this process uses now. */
-static _Atomic uint64_t free_entries = ~UINT64_C(0);
-/* The hold that a thread of this process hands to the worker that it wakes, and how many threads
- * are about to hand one over.  Another process may wake the worker at the same time (rmd, when it
- * reaps a dead process).  So the worker looks here until no thread is about to: a hold is never left
- * behind. */
-static _Atomic int handed[INV_PARKED_MAX] = {[0 ... INV_PARKED_MAX - 1] = INV_HOLD_NONE};
-static _Atomic unsigned callers[INV_PARKED_MAX];
+static struct {
+    /* Indices that no thread of this process uses now.  Writers: entry_alloc and entry_free */
+    _Atomic uint64_t free;
+    /* The hold that a thread of this process hands to the worker that it wakes, and how many threads
+     * are about to hand one over.  Another process may wake the worker at the same time (rmd, when it
+     * reaps a dead process).  So the worker looks here until no thread is about to: a hold is never
+     * left behind.  Writers: wake_one, and the worker that takes it */
+    _Atomic int handed[INV_PARKED_MAX];
+    _Atomic unsigned callers[INV_PARKED_MAX];
+} entries = {.free = ~UINT64_C(0), .handed = {[0 ... INV_PARKED_MAX - 1] = INV_HOLD_NONE}};
 
 static struct inv_slot *our_slot(void)
 {
@@ -36,11 +38,11 @@ static struct inv_slot *our_slot(void)
 static int entry_alloc(void)
 {
     static __thread unsigned last __attribute__((tls_model("initial-exec")));
-    uint64_t set = atomic_load_explicit(&free_entries, memory_order_relaxed);
+    uint64_t set = atomic_load_explicit(&entries.free, memory_order_relaxed);
     while (set) {
         int i = (set >> last & 1) != 0 ? (int)last : __builtin_ctzll(set);
         inv_assert(i >= 0 && i < INV_PARKED_MAX && (set >> i & 1));
-        if (atomic_compare_exchange_weak_explicit(&free_entries, &set, set & ~(UINT64_C(1) << i),
+        if (atomic_compare_exchange_weak_explicit(&entries.free, &set, set & ~(UINT64_C(1) << i),
                                                   memory_order_acquire, memory_order_relaxed)) {
             last = (unsigned)i;
             return i;
@@ -52,7 +54,7 @@ static int entry_alloc(void)
 static void entry_free(int i)
 {
     uint64_t before =
-        atomic_fetch_or_explicit(&free_entries, UINT64_C(1) << i, memory_order_release);
+        atomic_fetch_or_explicit(&entries.free, UINT64_C(1) << i, memory_order_release);
     inv_assert(!(before >> i & 1)); /* the caller had it */
 }
 
@@ -68,8 +70,8 @@ static int take_handed(int i)
 {
     for (;;) {
         /* seq_cst, and callers before handed: partner is inv_parked_wake */
-        bool coming = atomic_load(&callers[i]) > 0;
-        int hold = atomic_exchange(&handed[i], INV_HOLD_NONE);
+        bool coming = atomic_load(&entries.callers[i]) > 0;
+        int hold = atomic_exchange(&entries.handed[i], INV_HOLD_NONE);
         inv_assert(inv_hold_is_valid(hold));
         if (hold != INV_HOLD_NONE || !coming)
             return hold;
@@ -115,7 +117,7 @@ bool inv_worker_park(_Atomic uint32_t *word, uint32_t expected)
     struct inv_slot *slot = our_slot();
     struct inv_parked *entry = &slot->parked_workers[i];
     uint32_t seen = atomic_load_explicit(&entry->bell, memory_order_relaxed);
-    inv_assert(!(atomic_load_explicit(&free_entries, memory_order_relaxed) >> i & 1));
+    inv_assert(!(atomic_load_explicit(&entries.free, memory_order_relaxed) >> i & 1));
     atomic_store_explicit(&entry->tid, inv_own_tid(), memory_order_relaxed);
     atomic_store_explicit(&entry->core, INV_NO_CORE, memory_order_relaxed);
     /* seq_cst, and the looks after it: partner is inv_core_offer, which frees a core first and
@@ -165,17 +167,17 @@ static bool wake_one(int i, int hold, int core)
     /* A worker does not wait for a caller that brings no hold.  It may wake on the caller's core
      * and run before the caller has come out of the system call that wakes it. */
     if (hold != INV_HOLD_NONE)
-        atomic_fetch_add(&callers[i], 1);
+        atomic_fetch_add(&entries.callers[i], 1);
     bool taken = withdraw_bit(our_slot(), i);
     if (taken) {
         /* A caller without a hold leaves NONE here, as take_handed does.  Meanwhile another waker
          * may have woken the worker, and the worker may have parked again and been handed a hold. */
         if (hold != INV_HOLD_NONE)
-            atomic_store(&handed[i], hold);
+            atomic_store(&entries.handed[i], hold);
         inv_parked_ring(inv_process.table, inv_process.slot, i, core);
     }
     if (hold != INV_HOLD_NONE) {
-        unsigned before = atomic_fetch_sub(&callers[i], 1);
+        unsigned before = atomic_fetch_sub(&entries.callers[i], 1);
         inv_assert(before > 0);
     }
     return taken;
@@ -210,9 +212,9 @@ unsigned inv_parked_count(void)
 
 void inv_parked_forget(void)
 {
-    atomic_store(&free_entries, ~UINT64_C(0));
+    atomic_store(&entries.free, ~UINT64_C(0));
     for (int i = 0; i < INV_PARKED_MAX; i++) {
-        atomic_store(&handed[i], INV_HOLD_NONE);
-        atomic_store(&callers[i], 0);
+        atomic_store(&entries.handed[i], INV_HOLD_NONE);
+        atomic_store(&entries.callers[i], 0);
     }
 }

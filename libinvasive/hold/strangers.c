@@ -23,35 +23,38 @@ enum { QUIET_LOOKS = 20 };
 
 _Atomic uint32_t inv_strangers_count;
 
-/* Thread ids, 0: free.  Written by the thread itself, and by the look that does not find it any more:
- * compare-and-swap, relaxed, since a wrong one makes for a worse guess only. */
-static _Atomic int32_t threads[INV_STRANGERS];
-static __thread bool own_threads __attribute__((tls_model("initial-exec")));
-
-/* Of inv_strangers_look; under its lock. */
 static struct {
-    int32_t tid[INV_STRANGERS];
-    uint64_t cpu_ns[INV_STRANGERS];
-    uint64_t at_ns;
-    unsigned quiet;
-} last;
-static _Atomic bool looking;
-static _Atomic uint64_t next_ns; /* of the next look; relaxed */
+    /* Thread ids, 0: free.  Written by the thread itself, and by the look that does not find it any
+     * more: compare-and-swap, relaxed, since a wrong one makes for a worse guess only */
+    _Atomic int32_t threads[INV_STRANGERS];
+    /* Was management asked for when the first thread was created?  0: not known yet, 1 yes, 2 no.
+     * Writer: inv_creates_strangers; relaxed: any thread finds the same */
+    _Atomic int asked;
+    /* A thread is in inv_strangers_look, which writes what follows */
+    _Atomic bool looking;
+    _Atomic uint64_t next_ns; /* of the next look; relaxed */
+    struct {
+        int32_t tid[INV_STRANGERS];
+        uint64_t cpu_ns[INV_STRANGERS];
+        uint64_t at_ns;
+        unsigned quiet;
+    } last;
+} strangers;
+static __thread bool own_threads __attribute__((tls_model("initial-exec")));
 
 void inv_creates_own_threads(bool own) { own_threads = own; }
 
 /* The environment is read once: the program may change it while another thread creates one. */
 bool inv_creates_strangers(void)
 {
-    static _Atomic int answer; /* 0: not known yet, 1 yes, 2 no */
     if (own_threads)
         return false;
-    if (atomic_load_explicit(&answer, memory_order_relaxed) == 0) {
+    if (atomic_load_explicit(&strangers.asked, memory_order_relaxed) == 0) {
         const char *mode = inv_getenv("INVASIVE");
         bool asked = inv_asked() && !(mode && strcmp(mode, "off") == 0);
-        atomic_store_explicit(&answer, asked ? 1 : 2, memory_order_relaxed);
+        atomic_store_explicit(&strangers.asked, asked ? 1 : 2, memory_order_relaxed);
     }
-    return atomic_load_explicit(&answer, memory_order_relaxed) == 1;
+    return atomic_load_explicit(&strangers.asked, memory_order_relaxed) == 1;
 }
 
 /* Not the cached id of a thread that holds a core: a child of a fork would have it, too. */
@@ -61,8 +64,8 @@ static void replace_stranger(int32_t from, int32_t to)
 {
     for (unsigned i = 0; i < INV_STRANGERS; i++) {
         int32_t expected = from;
-        if (atomic_load_explicit(&threads[i], memory_order_relaxed) == from &&
-            atomic_compare_exchange_strong_explicit(&threads[i], &expected, to,
+        if (atomic_load_explicit(&strangers.threads[i], memory_order_relaxed) == from &&
+            atomic_compare_exchange_strong_explicit(&strangers.threads[i], &expected, to,
                                                     memory_order_relaxed, memory_order_relaxed))
             return;
     }
@@ -90,15 +93,15 @@ static uint64_t taken_ns(unsigned *count)
 {
     uint64_t taken = 0;
     for (unsigned i = 0; i < INV_STRANGERS; i++) {
-        int32_t tid = atomic_load_explicit(&threads[i], memory_order_relaxed);
+        int32_t tid = atomic_load_explicit(&strangers.threads[i], memory_order_relaxed);
         uint64_t cpu = tid ? inv_thread_cpu_ns(tid) : 0;
         if (tid && cpu == 0)
             replace_stranger(tid, 0); /* it has ended in a way that we do not see */
-        uint64_t before = tid == last.tid[i] ? last.cpu_ns[i] : 0;
+        uint64_t before = tid == strangers.last.tid[i] ? strangers.last.cpu_ns[i] : 0;
         if (cpu > before && !holds_core(tid))
             taken += cpu - before;
-        last.tid[i] = tid;
-        last.cpu_ns[i] = cpu;
+        strangers.last.tid[i] = tid;
+        strangers.last.cpu_ns[i] = cpu;
         *count += tid != 0;
     }
     return taken;
@@ -108,39 +111,39 @@ static void decide_placement(double part)
 {
     bool by_kernel = inv_placed_by_kernel();
     inv_assert(part >= 0);
-    inv_assert(atomic_load_explicit(&looking, memory_order_relaxed)); /* by the caller */
-    last.quiet = part < QUIET ? last.quiet + 1 : 0;
+    inv_assert(atomic_load_explicit(&strangers.looking, memory_order_relaxed)); /* by the caller */
+    strangers.last.quiet = part < QUIET ? strangers.last.quiet + 1 : 0;
     if (!by_kernel && part > BUSY)
         inv_place_by_kernel(true);
-    else if (by_kernel && last.quiet >= QUIET_LOOKS)
+    else if (by_kernel && strangers.last.quiet >= QUIET_LOOKS)
         inv_place_by_kernel(false);
 }
 
 void inv_strangers_look(void)
 {
     uint64_t now = inv_now_ns();
-    if (now < atomic_load_explicit(&next_ns, memory_order_relaxed) || inv_process.anonymous ||
+    if (now < atomic_load_explicit(&strangers.next_ns, memory_order_relaxed) || inv_process.anonymous ||
         inv_unpinned() || !inv_threads_are_bound() ||
-        atomic_exchange_explicit(&looking, true, memory_order_acquire))
+        atomic_exchange_explicit(&strangers.looking, true, memory_order_acquire))
         return;
     INV_UNCANCELLED;
     int saved = errno;
     unsigned count = 0;
     uint64_t taken = taken_ns(&count);
     inv_assert(count <= INV_STRANGERS);
-    if (last.at_ns)
-        decide_placement((double)taken / (double)(now - last.at_ns));
-    last.at_ns = now;
-    atomic_store_explicit(&next_ns, now + PERIOD_NS + count * PERIOD_NS / 8, memory_order_relaxed);
-    atomic_store_explicit(&looking, false, memory_order_release);
+    if (strangers.last.at_ns)
+        decide_placement((double)taken / (double)(now - strangers.last.at_ns));
+    strangers.last.at_ns = now;
+    atomic_store_explicit(&strangers.next_ns, now + PERIOD_NS + count * PERIOD_NS / 8, memory_order_relaxed);
+    atomic_store_explicit(&strangers.looking, false, memory_order_release);
     errno = saved;
 }
 
 void inv_strangers_forget(void)
 {
-    memset(threads, 0, sizeof threads);
-    memset(&last, 0, sizeof last);
+    memset(strangers.threads, 0, sizeof strangers.threads);
+    memset(&strangers.last, 0, sizeof strangers.last);
     atomic_store(&inv_strangers_count, 0);
-    atomic_store(&next_ns, 0);
-    atomic_store(&looking, false);
+    atomic_store(&strangers.next_ns, 0);
+    atomic_store(&strangers.looking, false);
 }

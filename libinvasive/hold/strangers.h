@@ -23,7 +23,8 @@ void inv_stranger_ends(void);
 void inv_creates_own_threads(bool own);
 bool inv_creates_strangers(void);
 
-/* How many strangers there have been.  relaxed: a hint. */
+/* How many strangers there have been.  Writers: inv_stranger_begins, inv_strangers_forget.  relaxed: a
+ * hint. */
 extern _Atomic uint32_t inv_strangers_count;
 
 /* Look at how much the strangers compute, if the last look was long enough ago, and decide.  Any thread

@@ -29,7 +29,7 @@
 
 enum { REGAIN_SPIN_NS = 5000, OWN_WORKER_NAP_NS = 50000, EARLY_NS = 90000, EARLY_PART = 16 };
 
-struct inv_waits inv_waits;
+struct inv_waits inv_waits = {.kept_hold = INV_HOLD_NONE};
 
 void inv_waits_forget(void)
 {
@@ -63,13 +63,8 @@ static __thread int home = INV_NO_CORE;
 /* Did this thread hold a core when it began to wait? */
 static __thread bool had_hold;
 
-/* The hold that is kept, which a thread has as inv_hold while it sleeps; INV_HOLD_NONE: none is.
- * Another thread of this process that needs a hold may take it: from here, first of all. */
-static _Atomic int kept_hold = INV_HOLD_NONE;
-/* Does this thread keep it, as far as it knows? */
+/* Does this thread keep the hold that is kept, as far as it knows? */
 static __thread bool keeps;
-/* How many background threads computed at the last look of any thread.  Relaxed: a hint. */
-static _Atomic int background_threads;
 static __thread struct inv_background looks;
 /* The lent core that this thread has asked for to keep it, and when; INV_NO_CORE: none. */
 static __thread int asked_core = INV_NO_CORE;
@@ -101,7 +96,7 @@ static void take_home(int core)
 /* Is a hold that we could lend to be kept?  Not where it serves our own teams. */
 static bool worth_keeping(void)
 {
-    return atomic_load_explicit(&background_threads, memory_order_relaxed) > 0 &&
+    return atomic_load_explicit(&inv_waits.background_threads, memory_order_relaxed) > 0 &&
            !inv_want_get(inv_process.table, inv_process.slot);
 }
 
@@ -116,7 +111,7 @@ static bool keep_hold(void)
     if (verdict == INV_GIVE || verdict == INV_LOST)
         return false;
     /* seq_cst: partner is take_kept; nothing but the hold goes with it */
-    keeps = atomic_compare_exchange_strong(&kept_hold, &none, inv_hold);
+    keeps = atomic_compare_exchange_strong(&inv_waits.kept_hold, &none, inv_hold);
     return keeps;
 }
 
@@ -126,7 +121,7 @@ static bool stop_keeping(void)
     int hold = inv_hold;
     inv_assert(keeps && hold != INV_HOLD_NONE);
     keeps = false;
-    if (atomic_compare_exchange_strong(&kept_hold, &hold, INV_HOLD_NONE))
+    if (atomic_compare_exchange_strong(&inv_waits.kept_hold, &hold, INV_HOLD_NONE))
         return true;
     inv_hold = INV_HOLD_NONE;
     inv_thread_was_asleep();
@@ -136,8 +131,8 @@ static bool stop_keeping(void)
 /* The hold that is kept, for a thread that needs one. */
 static int take_kept(void)
 {
-    int hold = atomic_load_explicit(&kept_hold, memory_order_relaxed);
-    if (hold == INV_HOLD_NONE || !atomic_compare_exchange_strong(&kept_hold, &hold, INV_HOLD_NONE))
+    int hold = atomic_load_explicit(&inv_waits.kept_hold, memory_order_relaxed);
+    if (hold == INV_HOLD_NONE || !atomic_compare_exchange_strong(&inv_waits.kept_hold, &hold, INV_HOLD_NONE))
         return INV_HOLD_NONE;
     return hold < 0 || held_by_us(hold) ? hold : INV_HOLD_NONE;
 }
@@ -193,10 +188,10 @@ static void start_keeping(void);
 /* Lend what we keep, or keep what we have lent, as the other threads of the process go on. */
 static void reconsider_keeping(void)
 {
-    bool kept = atomic_load_explicit(&kept_hold, memory_order_relaxed) != INV_HOLD_NONE;
+    bool kept = atomic_load_explicit(&inv_waits.kept_hold, memory_order_relaxed) != INV_HOLD_NONE;
     int found = inv_background_count(&looks, kept);
     if (found != INV_BACKGROUND_UNKNOWN)
-        atomic_store_explicit(&background_threads, found, memory_order_relaxed);
+        atomic_store_explicit(&inv_waits.background_threads, found, memory_order_relaxed);
     if (!keeps && worth_keeping())
         start_keeping();
     else if (keeps && stop_keeping() && !keep_hold())
@@ -368,7 +363,7 @@ static bool ask_or_evict(int core)
 static void start_keeping(void)
 {
     int core = owned_core(), hold = INV_HOLD_NONE;
-    if (atomic_load_explicit(&kept_hold, memory_order_relaxed) != INV_HOLD_NONE)
+    if (atomic_load_explicit(&inv_waits.kept_hold, memory_order_relaxed) != INV_HOLD_NONE)
         return;
     if (inv_process.anonymous)
         hold = inv_hold_acquire();

@@ -171,13 +171,15 @@ static uint64_t find_mark(void)
 /* MPI_Finalize closes the socket that tells a job, and its number may be another one's then. */
 uint64_t inv_launch_mark(void)
 {
-    static _Atomic uint64_t mark; /* two threads at once find the same; partners: each other */
-    static _Atomic bool found;
-    if (!atomic_load(&found)) {
-        atomic_store(&mark, find_mark());
-        atomic_store(&found, true);
+    static struct {
+        _Atomic uint64_t mark; /* two threads at once find the same; partners: each other */
+        _Atomic bool found;
+    } answer;
+    if (!atomic_load(&answer.found)) {
+        atomic_store(&answer.mark, find_mark());
+        atomic_store(&answer.found, true);
     }
-    return atomic_load(&mark);
+    return atomic_load(&answer.mark);
 }
 
 /* --- starting it */

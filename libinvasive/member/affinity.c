@@ -18,11 +18,11 @@
  */
 #define _GNU_SOURCE
 #include "libinvasive/base/environment.h"
+#include "libinvasive/base/next.h"
 #include "libinvasive/hold/pin.h"
 #include "libinvasive/process/thread.h"
 #include "libinvasive/hold/strangers.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,16 +37,10 @@ typedef int pthread_get_fn(pthread_t, size_t, cpu_set_t *);
 typedef int set_fn(pid_t, size_t, const cpu_set_t *);
 typedef int pthread_set_fn(pthread_t, size_t, const cpu_set_t *);
 
-/* The C library's function of this name; every thread finds the same. */
-static void *next_definition(_Atomic(void *) *cache, const char *name)
-{
-    void *found = atomic_load_explicit(cache, memory_order_relaxed);
-    if (!found) {
-        found = dlsym(RTLD_NEXT, name);
-        atomic_store_explicit(cache, found, memory_order_relaxed);
-    }
-    return found;
-}
+/* Of inv_next_definition; writers: threads that call the function. */
+static struct {
+    _Atomic(void *) create, get, pthread_get, set, pthread_set;
+} next;
 
 struct start {
     void *(*function)(void *);
@@ -92,8 +86,7 @@ static bool has_affinity(const pthread_attr_t *attr)
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
                    void *argument)
 {
-    static _Atomic(void *) cache;
-    create_fn *create = (create_fn *)next_definition(&cache, "pthread_create");
+    create_fn *create = (create_fn *)inv_next_definition(&next.create, "pthread_create");
     struct start how = {function, argument, inv_thread_pinned() && !has_affinity(attr),
                         inv_creates_strangers()};
     struct start *start;
@@ -132,8 +125,7 @@ static bool is_pinned_caller(pid_t pid)
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
 {
-    static _Atomic(void *) cache;
-    int result = ((get_fn *)next_definition(&cache, "sched_getaffinity"))(pid, size, mask);
+    int result = ((get_fn *)inv_next_definition(&next.get, "sched_getaffinity"))(pid, size, mask);
     if (result == 0 && (is_pinned_caller(pid) ||
                         (is_widened(size, mask) && (pid == 0 || pid == syscall(SYS_gettid)))))
         show_own_mask(size, mask);
@@ -142,9 +134,8 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
 
 int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *mask)
 {
-    static _Atomic(void *) cache;
-    pthread_get_fn *get = (pthread_get_fn *)next_definition(&cache, "pthread_getaffinity_np");
-    int result = get(thread, size, mask);
+    void *found = inv_next_definition(&next.pthread_get, "pthread_getaffinity_np");
+    int result = ((pthread_get_fn *)found)(thread, size, mask);
     if (result == 0 && ((inv_thread_pinned() && pthread_equal(thread, pthread_self())) ||
                         is_widened(size, mask)))
         show_own_mask(size, mask);
@@ -163,18 +154,17 @@ static bool may_run_there(size_t size, const cpu_set_t *mask)
 
 int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask)
 {
-    static _Atomic(void *) cache;
     if (is_pinned_caller(pid) && may_run_there(size, mask))
         return 0;
-    return ((set_fn *)next_definition(&cache, "sched_setaffinity"))(pid, size, mask);
+    return ((set_fn *)inv_next_definition(&next.set, "sched_setaffinity"))(pid, size, mask);
 }
 
 int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *mask)
 {
-    static _Atomic(void *) cache;
     if (inv_thread_pinned() && pthread_equal(thread, pthread_self()) && may_run_there(size, mask))
         return 0;
-    return ((pthread_set_fn *)next_definition(&cache, "pthread_setaffinity_np"))(thread, size, mask);
+    void *found = inv_next_definition(&next.pthread_set, "pthread_setaffinity_np");
+    return ((pthread_set_fn *)found)(thread, size, mask);
 }
 
 #pragma GCC visibility pop

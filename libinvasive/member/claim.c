@@ -38,10 +38,13 @@ static const int64_t decision_limit_ns = 1000000000;
  * Less where the core may be another process's. */
 enum { DECISION_SPIN_NS = 100000, ANONYMOUS_SPIN_NS = 5000, SPIN_LOOKS = 16 };
 
-/* Constraints are written by one thread at a time; decisions are awaited outside it. */
-static pthread_mutex_t announce_lock = PTHREAD_MUTEX_INITIALIZER;
-/* The words in the slot may be of a constraint that has no number yet.  Under announce_lock. */
-static _Atomic bool writing;
+/* Constraints are written by one thread at a time; decisions are awaited outside the lock. */
+static struct {
+    pthread_mutex_t lock;
+    /* The words in the slot may be of a constraint that has no number yet.  Writer: write_constraint,
+     * under the lock */
+    _Atomic bool writing;
+} announcing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct inv_slot *our_slot(void)
 {
@@ -126,8 +129,8 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
         return atomic_load_explicit(&slot->constraint_seq, memory_order_relaxed);
     if (inv_traced())
         trace_constraint(slot, c);
-    inv_assert(!atomic_load_explicit(&writing, memory_order_relaxed)); /* under announce_lock */
-    atomic_store_explicit(&writing, true, memory_order_relaxed);
+    inv_assert(!atomic_load_explicit(&announcing.writing, memory_order_relaxed)); /* under the lock */
+    atomic_store_explicit(&announcing.writing, true, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); /* partner: is_in_force */
     atomic_store_explicit(&slot->min_cores, c->min_cores, memory_order_relaxed);
     atomic_store_explicit(&slot->max_cores, c->max_cores, memory_order_relaxed);
@@ -137,7 +140,7 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
     /* release: partner is rmd's acquire load of constraint_seq.  If rmd reads the values while
      * they are being written it has the old number, and the bell makes it read again. */
     uint32_t seq = atomic_fetch_add_explicit(&slot->constraint_seq, 1, memory_order_release) + 1;
-    atomic_store_explicit(&writing, false, memory_order_release); /* partner: is_in_force */
+    atomic_store_explicit(&announcing.writing, false, memory_order_release); /* partner: is_in_force */
     if (blocking != INV_BLOCKING) /* else await_decision does */
         ring_manager(false);
     return seq;
@@ -147,9 +150,9 @@ static uint32_t announce(const struct inv_constraint *c, enum inv_blocking block
 {
     INV_UNCANCELLED;
     struct inv_slot *slot = our_slot();
-    pthread_mutex_lock(&announce_lock);
+    pthread_mutex_lock(&announcing.lock);
     uint32_t seq = write_constraint(slot, c, blocking);
-    pthread_mutex_unlock(&announce_lock);
+    pthread_mutex_unlock(&announcing.lock);
     return seq;
 }
 
@@ -262,7 +265,7 @@ static bool is_in_force(const struct inv_constraint *c, enum inv_blocking blocki
     if (blocking != INV_BLOCKING)
         return true;
     atomic_thread_fence(memory_order_acquire);
-    return !atomic_load_explicit(&writing, memory_order_acquire) &&
+    return !atomic_load_explicit(&announcing.writing, memory_order_acquire) &&
            is_decided(slot, atomic_load_explicit(&slot->constraint_seq, memory_order_relaxed),
                       &seen);
 }
@@ -307,7 +310,7 @@ static int announce_part(const double *workload, const struct inv_scalability *s
         return 0;
     INV_UNCANCELLED;
     struct inv_slot *slot = our_slot();
-    pthread_mutex_lock(&announce_lock);
+    pthread_mutex_lock(&announcing.lock);
     struct inv_constraint c = read_announced(slot);
     inv_assert((workload == NULL) != (scalability == NULL));
     if (workload)
@@ -315,7 +318,7 @@ static int announce_part(const double *workload, const struct inv_scalability *s
     if (scalability)
         c.scalability = *scalability;
     write_constraint(slot, &c, INV_NONBLOCKING);
-    pthread_mutex_unlock(&announce_lock);
+    pthread_mutex_unlock(&announcing.lock);
     return 0;
 }
 

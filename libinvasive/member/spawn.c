@@ -12,10 +12,10 @@
  */
 #define _GNU_SOURCE
 #include "libinvasive/launch/preload.h"
+#include "libinvasive/base/next.h"
 #include "libinvasive/hold/pin.h"
 
 #include <alloca.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -63,15 +63,14 @@ static struct room map_room(size_t bytes)
 
 #pragma GCC visibility push(default)
 
+/* Of inv_next_definition; writers: threads that call the function. */
+static struct {
+    _Atomic(void *) execve, fexecve, execvpe, posix_spawn, posix_spawnp, system, popen;
+} next;
+
 /* Call `call`, which uses `real` of the type of `name`, with the thread unpinned. */
 #define UNPINNED(type, name, call)                                                             \
-    static _Atomic(void *) cache;                                                              \
-    void *found = atomic_load_explicit(&cache, memory_order_relaxed);                          \
-    if (!found) {                                                                              \
-        found = dlsym(RTLD_NEXT, #name);                                                       \
-        atomic_store_explicit(&cache, found, memory_order_relaxed);                            \
-    }                                                                                          \
-    __typeof__(name) *real = (__typeof__(name) *)found;                                        \
+    __typeof__(name) *real = (__typeof__(name) *)inv_next_definition(&next.name, #name);       \
     int pinned = inv_thread_unpin_for_child();                                                 \
     type result = call;                                                                        \
     int error = errno;                                                                         \

@@ -19,9 +19,10 @@ enum { NOISE_NS = 2000 };
 
 __thread uint64_t inv_polls_until __attribute__((tls_model("initial-exec")));
 
-/* The service thread's CPU clock; 0: there is none.  Written by that thread when it begins
- * (relaxed: a hint). */
+/* The service thread's CPU clock; 0: there is none.  Writer: that thread, when it begins (relaxed: a
+ * hint). */
 static _Atomic clockid_t service_clock;
+
 void inv_service_thread(void)
 {
     clockid_t clock = (clockid_t)((~(unsigned)inv_own_tid() << 3) | 4 | 2);

@@ -73,18 +73,22 @@ static struct inv_tool without_gaps(const struct inv_tool *tool)
 
 /* --- cores */
 
-/* What the tool has heard of a core; the last one is for the anonymous tokens. */
-static struct heard {
+/* What the tool has heard of a core. */
+struct heard {
     _Atomic bool locked;         /* acquire/release; guards the others */
     const struct inv_tool *tool; /* that has heard it: another tool starts at 0 */
     unsigned held;               /* arrivals less departures; a core: 0 or 1 */
-} heard[INV_MAX_CORES + 1];
+};
+static struct {
+    struct heard heard[INV_MAX_CORES + 1]; /* the last one is for the anonymous tokens */
+    pthread_once_t at_fork;                /* writer: inv_tool_register */
+} cores = {.at_fork = PTHREAD_ONCE_INIT};
 
 static struct heard *heard_of(int hold)
 {
     if (hold != INV_HOLD_TOKEN && (hold < 0 || hold >= INV_MAX_CORES))
         return NULL;
-    struct heard *h = &heard[hold == INV_HOLD_TOKEN ? INV_MAX_CORES : hold];
+    struct heard *h = &cores.heard[hold == INV_HOLD_TOKEN ? INV_MAX_CORES : hold];
     while (atomic_exchange_explicit(&h->locked, true, memory_order_acquire))
         sched_yield(); /* a function of the tool's is running under it */
     return h;
@@ -228,8 +232,8 @@ static void tell_holdings(void)
 static void after_fork_in_child(void)
 {
     for (int i = 0; i <= INV_MAX_CORES; i++) {
-        atomic_store_explicit(&heard[i].locked, false, memory_order_relaxed);
-        heard[i].held = 0; /* both: the parent's thread that changed them is not here */
+        atomic_store_explicit(&cores.heard[i].locked, false, memory_order_relaxed);
+        cores.heard[i].held = 0; /* both: the parent's thread that changed them is not here */
     }
 }
 
@@ -240,7 +244,6 @@ static void forget_at_fork(void)
 
 int inv_tool_register(const struct inv_tool *tool, unsigned version)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (!tool || version == 0 || version > INV_TOOL_VERSION) {
         errno = EINVAL;
         return -1;
@@ -250,7 +253,7 @@ int inv_tool_register(const struct inv_tool *tool, unsigned version)
     if (!copy)
         return -1;
     *copy = without_gaps(tool);
-    pthread_once(&once, forget_at_fork);
+    pthread_once(&cores.at_fork, forget_at_fork);
     const struct inv_tool *none = NULL;
     if (!atomic_compare_exchange_strong_explicit(&inv_tool_now, &none, copy, memory_order_release,
                                                  memory_order_relaxed)) {

@@ -8,7 +8,8 @@
 
 #include "libinvasive/table/table.h"
 
-/* The ring that this process writes to, INV_TRACE_NONE before it is a member.  Relaxed. */
+/* The ring that this process writes to, INV_TRACE_NONE before it is a member.  Writers: member/join.c,
+ * and rmd, which has a ring of its own.  Relaxed. */
 extern _Atomic unsigned inv_trace_ring;
 
 /* The reader sleeps for a tenth of a second between two looks: not now.  Thread safe. */
