@@ -315,7 +315,7 @@ static int run_all(struct comparison *c)
 
 void invade_compare(const struct invade_options *o, invade_become managed)
 {
-    static struct comparison c;
+    struct comparison c = {0};
     refuse_rank();
     c.o = o;
     c.managed = managed;

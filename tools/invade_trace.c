@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Writers: the functions of this file, each in its turn. */
 static struct rmd_trace_file file = {.fd = -1};
 
 bool invade_trace_open(const struct invade_options *o)
