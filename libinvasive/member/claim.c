@@ -9,7 +9,6 @@
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
-#include "libinvasive/table/trace.h"
 #endif
 #include "invasive.h"
 #include "libinvasive/base/futex.h"
@@ -22,6 +21,7 @@
 #include "libinvasive/process/holdings.h"
 #include "libinvasive/process/state.h"
 #include "libinvasive/table/scalability.h"
+#include "libinvasive/table/trace.h"
 #include "libinvasive/base/uncancelled.h"
 
 #include <limits.h>
