@@ -2,9 +2,9 @@
 /* pin.c - see pin.h. */
 #define _GNU_SOURCE
 #include "libinvasive/hold/pin.h"
-#include "libinvasive/table/core.h"
-#include "libinvasive/process/holdings.h"
 #include "libinvasive/hold/sched_latency.h"
+#include "libinvasive/process/holdings.h"
+#include "libinvasive/table/core.h"
 
 #include <errno.h>
 #include <sys/syscall.h>

@@ -8,8 +8,8 @@
  * program starts itself once more as the process that evicts.
  */
 #define _GNU_SOURCE
-#include "libinvasive/process.h"
 #include "libinvasive/base/test_check.h"
+#include "libinvasive/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,8 +17,8 @@
 #include "libinvasive/base/cpus.h"
 #include "libinvasive/base/environment.h"
 #include "libinvasive/base/hash.h"
-#include "libinvasive/table/socket.h"
 #include "libinvasive/launch/step.h"
+#include "libinvasive/table/socket.h"
 
 #include <errno.h>
 #include <fcntl.h>

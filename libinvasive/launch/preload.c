@@ -5,12 +5,12 @@
 #include "libinvasive/base/complain.h"
 #include "libinvasive/base/environment.h"
 #include "libinvasive/base/hash.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/base/uncancelled.h"
 #include "libinvasive/launch/image.h"
 #include "libinvasive/launch/preload_list.h"
-#include "libinvasive/base/now.h"
 #include "libinvasive/table/protocol.h"
 #include "libinvasive/table/socket.h"
-#include "libinvasive/base/uncancelled.h"
 
 #include <errno.h>
 #include <limits.h>

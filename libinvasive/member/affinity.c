@@ -20,8 +20,8 @@
 #include "libinvasive/base/environment.h"
 #include "libinvasive/base/next.h"
 #include "libinvasive/hold/pin.h"
-#include "libinvasive/process/thread.h"
 #include "libinvasive/hold/strangers.h"
+#include "libinvasive/process/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>

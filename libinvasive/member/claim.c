@@ -11,9 +11,10 @@
 #include "config.h"
 #endif
 #include "invasive.h"
-#include "libinvasive/base/futex.h"
 #include "libinvasive/base/cpus.h"
+#include "libinvasive/base/futex.h"
 #include "libinvasive/base/now.h"
+#include "libinvasive/base/uncancelled.h"
 #include "libinvasive/hold/hold.h"
 #include "libinvasive/hold/pin.h"
 #include "libinvasive/hold/want.h"
@@ -22,7 +23,6 @@
 #include "libinvasive/process/state.h"
 #include "libinvasive/table/scalability.h"
 #include "libinvasive/table/trace.h"
-#include "libinvasive/base/uncancelled.h"
 
 #include <limits.h>
 #include <math.h>

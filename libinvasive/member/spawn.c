@@ -11,9 +11,9 @@
  * them (preload.h).  system and popen start a shell, which has them; it then calls execve.
  */
 #define _GNU_SOURCE
-#include "libinvasive/launch/preload.h"
 #include "libinvasive/base/next.h"
 #include "libinvasive/hold/pin.h"
+#include "libinvasive/launch/preload.h"
 
 #include <alloca.h>
 #include <errno.h>

@@ -5,8 +5,8 @@
  */
 #define _GNU_SOURCE
 #include "invasive.h"
-#include "libinvasive/process.h"
 #include "libinvasive/base/test_check.h"
+#include "libinvasive/process.h"
 
 #include <errno.h>
 #include <math.h>

@@ -726,8 +726,8 @@ static void ask_for_owners(struct inv_table *t)
     }
 }
 
-/* A process that wants a token and has none takes one although none is free (process.h).  Its last
- * one may have been returned while rmd had taken back, for a stopped process, that it wants any. */
+/* A process that wants a token and has none takes one although none is free (process/holdings.h).  Its
+ * last one may have been returned while rmd had taken back, for a stopped process, that it wants any. */
 static void wake_those_without(struct inv_table *t)
 {
     for (unsigned s = 0; t->mode == INV_MODE_ANONYMOUS && s < INV_MAX_SLOTS; s++)

@@ -18,8 +18,8 @@
  *  - tokens: never more running than there are, forced ones left out, and all there at the end.
  */
 #define _GNU_SOURCE
-#include "libinvasive/table/core.h"
 #include "libinvasive/base/futex.h"
+#include "libinvasive/table/core.h"
 
 #include <pthread.h>
 #include <stdio.h>
