@@ -5,6 +5,36 @@
 #include "libinvasive/base/now.h"
 #include "libinvasive/process/thread.h"
 
+static inv_word word_of(int core)
+{
+    inv_assert(core >= 0);
+    return atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
+                                memory_order_relaxed);
+}
+
+bool inv_core_is_held(int core)
+{
+    return inv_word_holder(word_of(core)) == inv_process.slot + 1;
+}
+
+bool inv_hold_is_of(int hold, int tid)
+{
+    return inv_core_is_held(hold) &&
+           atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)hold)->holder_tid,
+                                memory_order_relaxed) == tid;
+}
+
+int inv_tokens_held(void)
+{
+    return atomic_load_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->tokens,
+                                memory_order_relaxed);
+}
+
+bool inv_core_is_owned(int core)
+{
+    return inv_word_owner(word_of(core)) == inv_process.slot + 1;
+}
+
 int inv_some_held_core(unsigned k)
 {
     inv_assert(inv_process.ncores > 0);

@@ -10,45 +10,22 @@
 
 #include <stdint.h>
 
-/* A core's word: a look that is old at once. */
-static inline inv_word inv_present_word(int core)
-{
-    inv_assert(core >= 0);
-    return atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
-                                memory_order_relaxed);
-}
-
 /* Does this process hold the core?  Some core that it does hold, the k-th or later, round
  * about; INV_NO_CORE: none. */
-static inline bool inv_core_is_held(int core)
-{
-    return inv_word_holder(inv_present_word(core)) == inv_process.slot + 1;
-}
+bool inv_core_is_held(int core);
 int inv_some_held_core(unsigned k);
 /* Does this process own the core? */
-static inline bool inv_core_is_owned(int core)
-{
-    return inv_word_owner(inv_present_word(core)) == inv_process.slot + 1;
-}
+bool inv_core_is_owned(int core);
 /* The lowest core that this process owns; INV_NO_CORE when it owns none. */
 int inv_first_owned_core(void);
 /* Is `hold` a core of this process, and `tid` the thread that holds it? */
-static inline bool inv_hold_is_of(int hold, int tid)
-{
-    return inv_core_is_held(hold) &&
-           atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)hold)->holder_tid,
-                                memory_order_relaxed) == tid;
-}
+bool inv_hold_is_of(int hold, int tid);
 /* Is the caller's hold a core of our own? */
 bool inv_hold_is_owned(void);
 /* Anonymous mode: tokens that this process has.  The last one is never asked back, and a
  * process without one that has work takes one although none is free: every process may
  * run one thread at any time, and the kernel shares the cores out. */
-static inline int inv_tokens_held(void)
-{
-    return atomic_load_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->tokens,
-                                memory_order_relaxed);
-}
+int inv_tokens_held(void);
 /* Core time that this process has held cores until `now` (inv_now_ns); with more processes than
  * cores the processor time that it has used, or 0 where cores are emulated.  Others change the
  * table meanwhile; an interval may be missed or counted twice, and is put right by the next
