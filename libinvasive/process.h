@@ -33,7 +33,7 @@ struct inv_process {
      * away at once.  Writers: inv_wait_begin/end.  Relaxed: a hint */
     _Atomic unsigned waiting;
     /* until this time (ns) idle threads hold own cores for a while although other processes want them,
-     * since iterations are shorter so (mpi-shim/short_waits.h).  Writer: the MPI shim, at the end of a
+     * since iterations are shorter so (mpi-shim/measure/short_waits.h).  Writer: the MPI shim, at the end of a
      * wait.  Relaxed: a hint */
     _Atomic uint64_t holds_until_ns;
     /* our record, where INVASIVE_REPORT asks for one; else NULL.  release/acquire; partner: the

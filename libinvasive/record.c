@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * record.c - this process's record for `invade --report`: its beginning, its CPU time, its end.
- * The MPI shim (mpi-shim/site_stats.c) and the OpenMP runtime (region/costs.c) write the rest.
+ * The MPI shim (mpi-shim/measure/site_stats.c) and the OpenMP runtime (region/costs.c) write the rest.
  */
 #define _GNU_SOURCE
 #include "process.h"

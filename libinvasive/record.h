@@ -59,7 +59,7 @@ struct inv_class {
     _Atomic uint64_t sites, count, length_ns, useful_ns, wait_ns, core_ns;
 };
 
-/* What a process has computed until the end of an iteration; see mpi-shim/estimate.c. */
+/* What a process has computed until the end of an iteration; see mpi-shim/measure/estimate.c. */
 struct inv_moment {
     _Atomic uint64_t ticks; /* of the processor's counter */
     _Atomic uint64_t alone_ns, useful_ns;

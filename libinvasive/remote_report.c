@@ -5,7 +5,7 @@
  *
  * `invade` cannot reach the rmd of another node, but MPI can.  At MPI_Finalize the process fills in
  * a remote report, as its own rmd would.  The MPI shim sends it to a rank on the node of `invade`
- * (mpi-shim/report_gather.c), which submits it to its rmd.  `invade` asks that rmd at the end as ever.
+ * (mpi-shim/setup/report_gather.c), which submits it to its rmd.  `invade` asks that rmd at the end as ever.
  * All data are in the process's slot and record, so the rmd of its own node need not live.
  */
 #define _GNU_SOURCE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * steady.h - when a figure that is measured again and again has changed for good, so that it
- * is to be announced: what comes and goes is averaged (mpi-shim/workload.c, and the processes of
+ * is to be announced: what comes and goes is averaged (mpi-shim/measure/workload.c, and the processes of
  * `rmctl simulate`, which are to announce what these would).  Pure.
  */
 #ifndef INV_STEADY_H

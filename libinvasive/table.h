@@ -179,7 +179,7 @@ struct inv_slot {
     _Atomic uint64_t owned_ns, settled_ns;
     _Atomic uint32_t owned_cores;
 
-    /* --- for the other ranks of the job: are cores held in short waits (mpi-shim/short_waits.h)?
+    /* --- for the other ranks of the job: are cores held in short waits (mpi-shim/measure/short_waits.h)?
      * 0: they are lent.  Writer: the process, the job's first rank here */
     _Atomic uint32_t short_waits;
 

@@ -41,14 +41,14 @@
 
 #include "assertion.h"
 #include "arrival_board.h"
-#include "library.h"
+#include "mpi-shim/ranks/library.h"
 #include "process.h"
-#include "shim-pmpi.h"
+#include "mpi-shim/gen/shim-pmpi.h"
 
-#include "clock.h"
-#include "entry.h"
-#include "phase.h"
-#include "site_stats.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/dispatch/entry.h"
+#include "mpi-shim/measure/phase.h"
+#include "mpi-shim/measure/site_stats.h"
 
 /* All users are in one library, so no access goes through the global offset table. */
 #pragma GCC visibility push(hidden)

@@ -466,16 +466,16 @@ def several_users(request):
 
 @pytest.fixture
 def table_module(top, monkeypatch):
-    """The module mpi-shim/table.py."""
-    monkeypatch.syspath_prepend(str(top / "mpi-shim"))
+    """The module mpi-shim/gen/table.py."""
+    monkeypatch.syspath_prepend(str(top / "mpi-shim/gen"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return importlib.import_module("table")
 
 
 @pytest.fixture
 def table(top, table_module):
-    """The functions of mpi-shim/prototypes.txt, as the generator reads them."""
-    return table_module.parse((top / "mpi-shim/prototypes.txt").read_text())
+    """The functions of mpi-shim/gen/prototypes.txt, as the generator reads them."""
+    return table_module.parse((top / "mpi-shim/gen/prototypes.txt").read_text())
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ranks agree in set-up by messages (mpi-shim/agreement.c): all ranks get the same result, for any
-number of ranks and whichever is late, and no message of the program is mistaken for one of
+"""Ranks agree in set-up by messages (mpi-shim/setup/agreement.c): all ranks get the same result,
+for any number of ranks and whichever is late, and no message of the program is mistaken for one of
 these."""
 
 import pytest
@@ -10,10 +10,10 @@ import pytest
 def agreement(mpi, top, build, tmp_path_factory):
     """The command that compiles mpi-shim/tests/agreement.c for this MPI, and what comes of it."""
     program = tmp_path_factory.mktemp("agreement") / mpi.name
-    includes = [f"-I{build}", f"-I{build / 'mpi-shim'}",
-                *(f"-I{top / name}" for name in ("include", "libinvasive", "mpi-shim"))]
+    includes = [f"-I{build}", f"-I{top}",
+                *(f"-I{top / name}" for name in ("include", "libinvasive"))]
     return [mpi.mpicc, "-O1", "-std=gnu17", "-Wall", "-Wextra", "-Werror", *includes,
-            top / "mpi-shim/tests/agreement.c", top / "mpi-shim/agreement.c",
+            top / "mpi-shim/tests/agreement.c", top / "mpi-shim/setup/agreement.c",
             "-o", program], program
 
 

@@ -28,7 +28,7 @@ def trees():
 
 def has_source(name, top, build):
     """A build tree that has been used before has objects of files that are gone, too."""
-    return any((tree / "mpi-shim" / f"{name}.c").exists() for tree in (top, build))
+    return any((tree / name.with_suffix(".c")).exists() for tree in (top, build))
 
 
 @pytest.fixture
@@ -42,15 +42,16 @@ def rings_only(trees, mpi, top, build, make_variable, tmp_path_factory, run_prog
         shutil.copytree(build / part, tree / part, symlinks=True)
     library = f"libinvasive-mpi-{mpi.name}.so"
     prefix = f"lib_invasive_{library}".replace("-", "_").replace(".", "_")
-    objects = [p for p in sorted((build / "mpi-shim").glob(f"{prefix}-*.o"))
-               if has_source(p.stem[len(prefix) + 1:], top, build) and not p.stem.endswith("-wait")]
+    objects = [p for p in sorted((build / "mpi-shim").rglob(f"{prefix}-*.o"))
+               if has_source(p.relative_to(build).with_name(p.name[len(prefix) + 1:]), top, build)
+               and not p.stem.endswith("-wait")]
     assert objects
     run_program([*make_variable("CC").split(), "-O2", "-std=gnu17", "-shared", "-fPIC",
                  "-fvisibility=hidden", "-pthread",
                  f"-DSHIM_LONG_SLICE_NS=INT64_C({SLICE_S}000000000)",
-                 f"-I{build}", f"-I{top / 'include'}", f"-I{top / 'libinvasive'}",
-                 f"-I{top / 'mpi-shim'}", f"-I{build / 'mpi-shim'}", *mpi.flags[0],
-                 top / "mpi-shim/wait.c", *objects, *mpi.flags[1], "-lm",
+                 f"-I{build}", f"-I{top}", f"-I{top / 'include'}",
+                 f"-I{top / 'libinvasive'}", *mpi.flags[0],
+                 top / "mpi-shim/wait/wait.c", *objects, *mpi.flags[1], "-lm",
                  "-o", tree / "lib/invasive" / library], timeout=100)
     trees[mpi.name] = tree / "bin/invade"
     return trees[mpi.name]

@@ -5,9 +5,9 @@
  * of known speed-ups, short_waits.c on iterations whose length depends on what it says.  Prints what does
  * not hold, with the seed; the last line is "N checks".
  */
-#include "short_waits.h"
-#include "measure.h"
-#include "phase.h"
+#include "mpi-shim/measure/short_waits.h"
+#include "mpi-shim/measure/measure.h"
+#include "mpi-shim/measure/phase.h"
 #include "scalability.h"
 #include "steady.h"
 

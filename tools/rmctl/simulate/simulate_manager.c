@@ -100,7 +100,7 @@ static unsigned collect_needs(struct sim_engine *e)
             sum += need->workload;
             e->member[n++] = i;
         }
-        /* Measured work is told relative to the rest of the job (mpi-shim/workload.c). */
+        /* Measured work is told relative to the rest of the job (mpi-shim/measure/workload.c). */
         for (unsigned k = first; k < n && !e->world->costs.ahead && sum > 0; k++)
             e->needs[k].workload *= e->world->machine.ncores / sum;
     }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * reduce.c - the operation for a MPI_Reduce that has become a MPI_Ireduce.
+ *
+ * Since 4.1 Open MPI's MPI_Ireduce halves the data and puts the halves together again (coll/libnbc)
+ * wherever there are more than two ranks and as many elements as ranks, rounded down to a power of
+ * two.  That is many messages one after the other, and with more ranks than cores each waits for
+ * its rank's turn.  Where the operation may not commute, it takes the binomial tree.  So there an
+ * operation that is declared so replaces a predefined one.
+ *
+ * All ranks must take the same: it follows from the communicator, the count, the operation and the
+ * type, of which they all must pass the same.  What MPI refuses must not pass, so the types are
+ * listed.
+ */
+#include "mpi-shim/shim.h"
+
+#ifdef SHIM_IREDUCE_HALVES
+#include <pthread.h>
+
+enum reduction { SUM, PROD, MAX, MIN, REDUCTIONS };
+
+static MPI_Op predefined_op(enum reduction which)
+{
+    const MPI_Op ops[REDUCTIONS] = {
+        [SUM] = MPI_SUM, [PROD] = MPI_PROD, [MAX] = MPI_MAX, [MIN] = MPI_MIN};
+    return ops[which];
+}
+
+/* Called by the library, in whichever thread it makes progress. */
+static void apply_reduction(enum reduction which, void *in, void *inout, int *count,
+                            MPI_Datatype *datatype)
+{
+    shim_pmpi.Reduce_local(in, inout, *count, *datatype, predefined_op(which));
+}
+
+static void reduce_sum(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    apply_reduction(SUM, in, inout, n, type);
+}
+static void reduce_prod(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    apply_reduction(PROD, in, inout, n, type);
+}
+static void reduce_max(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    apply_reduction(MAX, in, inout, n, type);
+}
+static void reduce_min(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    apply_reduction(MIN, in, inout, n, type);
+}
+
+/* Those that are declared not to commute; under the lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool made[REDUCTIONS];
+static MPI_Op in_order[REDUCTIONS];
+
+static MPI_Op get_ordered_op(enum reduction which)
+{
+    static MPI_User_function *const functions[REDUCTIONS] = {
+        [SUM] = reduce_sum, [PROD] = reduce_prod, [MAX] = reduce_max, [MIN] = reduce_min};
+    pthread_mutex_lock(&lock);
+    if (!made[which])
+        made[which] =
+            shim_pmpi.Op_create((uintptr_t)functions[which], 0, &in_order[which]) == MPI_SUCCESS;
+    MPI_Op op = made[which] ? in_order[which] : predefined_op(which);
+    pthread_mutex_unlock(&lock);
+    return op;
+}
+
+/* Types that each of these operations is defined for. */
+static bool is_number(MPI_Datatype datatype)
+{
+    const MPI_Datatype numbers[] = {MPI_DOUBLE,         MPI_INT,
+                                    MPI_FLOAT,          MPI_LONG,
+                                    MPI_LONG_LONG,      MPI_UNSIGNED,
+                                    MPI_UNSIGNED_LONG,  MPI_SHORT,
+                                    MPI_UNSIGNED_SHORT, MPI_UNSIGNED_LONG_LONG,
+                                    MPI_INT8_T,         MPI_INT16_T,
+                                    MPI_INT32_T,        MPI_INT64_T,
+                                    MPI_UINT8_T,        MPI_UINT16_T,
+                                    MPI_UINT32_T,       MPI_UINT64_T,
+                                    MPI_SIGNED_CHAR,    MPI_UNSIGNED_CHAR,
+                                    MPI_AINT,           MPI_OFFSET,
+                                    MPI_LONG_DOUBLE,    MPI_INTEGER,
+                                    MPI_REAL,           MPI_DOUBLE_PRECISION};
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (datatype == numbers[i])
+            return true;
+    return false;
+}
+
+/* Does the library take the tree by itself? */
+static bool library_takes_tree(const struct shim_comm *c, MPI_Count count)
+{
+    return c->size <= 2 || count < 1 << (31 - __builtin_clz((unsigned)c->size));
+}
+
+MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+{
+    if (!inv_process.anonymous || !c->line || library_takes_tree(c, count) || !is_number(datatype))
+        return op;
+    for (enum reduction which = 0; which < REDUCTIONS; which++)
+        if (op == predefined_op(which))
+            return get_ordered_op(which);
+    return op;
+}
+
+void shim_reduce_end(void)
+{
+    pthread_mutex_lock(&lock);
+    for (enum reduction which = 0; which < REDUCTIONS; which++) {
+        if (made[which])
+            shim_pmpi.Op_free(&in_order[which]);
+        made[which] = false;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+#else
+MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+{
+    (void)c, (void)count, (void)datatype;
+    return op;
+}
+
+void shim_reduce_end(void) {}
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * site_stats.h - call-site statistics: where the program calls MPI, and how long it waits there.
+ * The shim writes them into the process's record for `invade --report` (libinvasive/record.h).
+ *
+ * The guard of a function that may wait counts the call.  The thread's waits until its next call
+ * belong to that call site.  Without --report and --trace this costs a load and a branch.  With
+ * INVASIVE_REPORT=0 only call sites and their names are recorded, and CPU time is not read.
+ */
+#ifndef SHIM_SITE_STATS_H
+#define SHIM_SITE_STATS_H
+
+#include "mpi-shim/dispatch/entry.h"
+#include "process.h"
+
+/* The program has called function `call` from `address`. */
+void shim_site_stats_count_call(enum shim_call call, const void *address);
+
+/* Is there a record?  Is there one, or at least its table of sites?  relaxed: a hint; each use
+ * loads the address again. */
+static inline bool shim_recorded(void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&inv_process.record, memory_order_relaxed) != NULL, 0);
+}
+static inline bool shim_has_sites(void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&inv_process.sites, memory_order_relaxed) != NULL, 0);
+}
+static inline void shim_called(enum shim_call call, const void *address)
+{
+    if (shim_has_sites())
+        shim_site_stats_count_call(call, address);
+}
+
+/* Load addresses of the program and of the shim.  A call site relative to the program's (in
+ * libraries, to the shim's) is the same number in all processes that run the same program. */
+extern struct shim_places {
+    uintptr_t program, program_bytes, shim;
+} shim_places;
+
+static inline uintptr_t shim_site_place(const void *call_site)
+{
+    uintptr_t a = (uintptr_t)call_site, in_program = a - shim_places.program;
+    return in_program < shim_places.program_bytes ? in_program : a - shim_places.shim;
+}
+
+/* --- these do nothing without a record, except that sites are recorded without one */
+
+/* Called by the main thread at the end of set-up.  `job` is the same in all processes that share
+ * MPI_COMM_WORLD.  Fills shim_places in any case. */
+void shim_site_stats_start(uint64_t job);
+void shim_site_stats_stop(void);
+/* Called after the slot's counters were written: marks the record as complete up to now. */
+void shim_site_stats_publish(void);
+
+/* Steps of a wait of the calling thread that began at `start` (ticks): it lasts for some
+ * microseconds; the thread falls asleep; it has woken up; the wait is over.  Only the last call is
+ * needed; it adds the whole wait. */
+void shim_site_stats_wait_lasts(uint64_t start);
+void shim_site_stats_wait_sleeps(uint64_t start);
+void shim_site_stats_wait_woke(void);
+void shim_site_stats_add_wait(uint64_t start, uint64_t end, bool slept);
+/* For a trace: independent of the record, and without short waits. */
+void shim_site_stats_trace_wait(uint64_t start, uint64_t end, bool slept);
+static inline void shim_site_stats_waited(uint64_t start, uint64_t end, bool slept)
+{
+    if (shim_recorded())
+        shim_site_stats_add_wait(start, end, slept);
+    if (inv_traced())
+        shim_site_stats_trace_wait(start, end, slept);
+}
+
+/* The site of the calling thread's latest call.  Set it around shim_site_stats_waited() when the
+ * wait belongs to an earlier call. */
+unsigned shim_site_stats_current(void);
+void shim_site_stats_set_current(unsigned here);
+
+#endif
