@@ -48,6 +48,7 @@
 #include "mpi-shim/measure/clock.h"
 #include "mpi-shim/dispatch/entry.h"
 #include "mpi-shim/measure/phase.h"
+#include "mpi-shim/measure/site.h"
 #include "mpi-shim/measure/site_stats.h"
 
 /* All users are in one library, so no access goes through the global offset table. */
@@ -104,6 +105,8 @@ static inline const void *shim_program_site(const void *return_address)
     (shim_thread.frame = SHIM_FRAME,                                                               \
      shim_thread.site = shim_program_site(__builtin_return_address(0)))
 #define SHIM_LEAVE() (shim_thread.frame = 0)
+/* The place in the program of the call that this thread is in. */
+#define SHIM_SITE (shim_thread.site)
 
 /* From now on the entries lead to the wrappers, or to the library's own functions. */
 void shim_entries_wrap(bool wrap);
@@ -372,58 +375,6 @@ void shim_ring_set_ring(const struct shim_ring_set *set);
 
 /* --- the wait engine (wait.c) */
 
-/* What a call site has shown so far.  Written without a lock by any thread: a hint. */
-struct shim_site {
-    _Atomic uint32_t log;   /* weighted mean of shim_log of its waits, in ticks */
-    _Atomic uint32_t quick; /* since then, calls in a row that hardly waited */
-    /* Of the measured thread: which call site was noted in which iteration (workload.c). */
-    uint32_t noted;
-    const void *where;
-};
-enum { SHIM_SITES = 1024 }; /* power of two */
-extern struct shim_site shim_sites[SHIM_SITES];
-/* The place in the program of the call that this thread is in. */
-#define SHIM_SITE (shim_thread.site)
-
-static inline struct shim_site *shim_site(const void *call_site)
-{
-    uint64_t key = (uint64_t)(uintptr_t)call_site * UINT64_C(0x9e3779b97f4a7c15);
-    return &shim_sites[key >> 54];
-}
-
-/* The logarithm to base 2, in units of SHIM_LOG_ONE, and its inverse: exact for powers of two, linear in between. */
-enum { SHIM_LOG_BITS = 8, SHIM_LOG_ONE = 1 << SHIM_LOG_BITS };
-
-static inline uint32_t shim_log(uint64_t x)
-{
-    uint32_t power = 63 - (uint32_t)__builtin_clzll(x | 1);
-    uint64_t mantissa = power >= SHIM_LOG_BITS ? x >> (power - SHIM_LOG_BITS) : x << (SHIM_LOG_BITS - power);
-    return power << SHIM_LOG_BITS | ((uint32_t)mantissa & (SHIM_LOG_ONE - 1));
-}
-
-static inline uint64_t shim_exp(uint32_t log)
-{
-    uint32_t power = log >> SHIM_LOG_BITS;
-    uint64_t mantissa = SHIM_LOG_ONE | (log & (SHIM_LOG_ONE - 1));
-    return power >= SHIM_LOG_BITS ? mantissa << (power - SHIM_LOG_BITS) : mantissa >> (SHIM_LOG_BITS - power);
-}
-
-/* The expected length of the next wait, in ticks: the geometric mean of the site's waits, in which
- * one wait that a time slice prolonged has little weight.  Each quick call since takes a third off.
- * 0: not known, or next to nothing. */
-static inline uint32_t shim_site_log(const struct shim_site *site)
-{
-    uint32_t quick = atomic_load_explicit(&site->quick, memory_order_relaxed);
-    uint32_t log = atomic_load_explicit(&site->log, memory_order_relaxed);
-    return quick < 2 * log / SHIM_LOG_ONE ? log - quick * (SHIM_LOG_ONE / 2) : 0;
-}
-
-static inline uint64_t shim_site_expects(const struct shim_site *site)
-{
-    uint32_t log = shim_site_log(site);
-    return log > 0 ? shim_exp(log) : 0;
-}
-
 struct shim_wait {
     bool (*done)(struct shim_wait *); /* the check: is it over?  Also lets MPI make progress */
     void *arg;
@@ -438,8 +389,6 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site);
 /* In a wait since `start`, sleeps with the core lent until done(), for at most limit_ticks.
  * until_rung: until a ring, too.  True: done. */
 bool shim_wait_slices(struct shim_wait *w, uint64_t start, uint64_t limit_ticks, bool until_rung);
-/* A wait at the site has lasted from start to end (ticks), which is now. */
-void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end);
 /* Is it still better to spin than to lend, in a wait since `start` in which nothing has arrived
  * since `idle`?  If the core's owner asks for it, the thread may move to another core. */
 bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle);

@@ -9,7 +9,9 @@
 
 #include "process.h"
 
-/* Ticks per microsecond, and the thresholds of the wait engine in ticks. */
+#pragma GCC visibility push(hidden)
+
+/* Ticks per microsecond.  Written by shim_clock_measure only. */
 extern uint64_t shim_us;
 
 static inline uint64_t shim_ticks(void) { return inv_ticks(); }
@@ -33,5 +35,7 @@ static inline uint64_t shim_thread_cpu_ns(void)
 /* Two calls some milliseconds apart: the first notes the time, the second measures. */
 void shim_clock_start(void);
 void shim_clock_measure(void);
+
+#pragma GCC visibility pop
 
 #endif

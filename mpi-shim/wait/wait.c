@@ -52,66 +52,6 @@ enum { SLICE_PART = 64, RUNG_US = 5, RUNG_TOGETHER_US = 50 };
  * RING: the least time between two rings of the others for that. */
 enum { ARRIVED_US = 50, RING_US = 100 };
 
-struct shim_site shim_sites[SHIM_SITES];
-
-uint64_t shim_us = 1000;
-static uint64_t clock_ticks, clock_ns;
-
-void shim_clock_start(void)
-{
-    clock_ticks = shim_ticks();
-    clock_ns = inv_now_ns();
-}
-
-void shim_clock_measure(void)
-{
-    uint64_t ns = inv_now_ns() - clock_ns;
-    uint64_t ticks = shim_ticks() - clock_ticks;
-    if (ns > 1000000)
-        shim_us = (uint64_t)((double)ticks * 1000.0 / (double)ns + 0.5);
-    if (shim_us == 0)
-        shim_us = 1;
-}
-
-/* The last LATELY_US or so, and how much of it the rank has waited, in ticks.  Written by any
- * thread that has waited; relaxed: a hint. */
-static _Atomic uint64_t lately, waited_lately, lately_end;
-
-static void note_waited(uint64_t start, uint64_t end)
-{
-    enum { LATELY_US = 20000 };
-    uint64_t since = end - atomic_exchange_explicit(&lately_end, end, memory_order_relaxed);
-    uint64_t all = atomic_load_explicit(&lately, memory_order_relaxed) + since;
-    uint64_t waited = atomic_load_explicit(&waited_lately, memory_order_relaxed) + (end - start);
-    for (; all > LATELY_US * shim_us; all /= 2)
-        waited /= 2;
-    atomic_store_explicit(&lately, all, memory_order_relaxed);
-    atomic_store_explicit(&waited_lately, waited, memory_order_relaxed);
-}
-
-/* Less than a third of the time: a rank that waits more has something to lend. */
-static bool waits_little(void)
-{
-    enum { PART = 3 };
-    return PART * atomic_load_explicit(&waited_lately, memory_order_relaxed) <
-           atomic_load_explicit(&lately, memory_order_relaxed);
-}
-
-/* A wait, and what quick calls have left of the mean, count as at least 1/LEAST_PART of a
- * microsecond. */
-void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end)
-{
-    enum { LEAST_PART = 4 };
-    uint32_t least = shim_log(shim_us / LEAST_PART), last = shim_log(end - start), mean = shim_site_log(site);
-    inv_assert(site >= shim_sites && site < shim_sites + SHIM_SITES);
-    bool first = atomic_load_explicit(&site->log, memory_order_relaxed) == 0;
-    last = last > least ? last : least;
-    mean = mean > least ? mean : least;
-    atomic_store_explicit(&site->log, first ? last : mean - mean / 4 + last / 4, memory_order_relaxed);
-    atomic_store_explicit(&site->quick, 0, memory_order_relaxed);
-    note_waited(start, end);
-}
-
 /* By the first rank's decision; 0: waits lend. */
 static uint64_t hold_until(void)
 {
@@ -133,7 +73,7 @@ static uint64_t patience_ticks(const struct shim_site *site)
     uint64_t expects = shim_site_expects(site);
     if (expects <= HOLD_US * shim_us && hold_until() != 0)
         return HOLD_US * shim_us;
-    uint64_t lend_us = waits_little() ? LEND_US : WAKE_US;
+    uint64_t lend_us = shim_waits_little() ? LEND_US : WAKE_US;
     return (expects <= lend_us * shim_us ? lend_us : SHORT_US) * shim_us;
 }
 
