@@ -11,6 +11,7 @@
  *   agreement.c what they agree on in set-up
  *   comm.c      which ranks of a communicator are members; its arrival board
  *   wait.c      the wait engine: check, spin, lend and sleep
+ *   check.c     how wrappers wait: for a check, or for requests
  *   watch.c     the same from inside the library's own blocking functions
  *   arrival.c   arrival barrier: collectives that no rank leaves before all have come
  *   calls.c     point-to-point wrappers, completion calls
@@ -382,9 +383,8 @@ struct shim_wait {
     bool at_arrival;        /* and the board counts it as a sleeper until it is awake */
     int result;             /* MPI's code, set by done() */
 };
-/* Wait until done().  Must be called by the thread that would have blocked. */
-void shim_wait(struct shim_wait *w, const void *call_site);
-/* The same, but in any case without running tasks meanwhile. */
+/* Wait until done(), without running tasks meanwhile.  Must be called by the thread that would have
+ * blocked. */
 void shim_wait_idle(struct shim_wait *w, const void *call_site);
 /* In a wait since `start`, sleeps with the core lent until done(), for at most limit_ticks.
  * until_rung: until a ring, too.  True: done. */
@@ -433,13 +433,6 @@ bool shim_sleep_arrived(struct shim_sleep *s);
  * SHIM_TAG_UNUSED.  report_gather.c sends with SHIM_TAG_REPORT, opened_group.c with lower tags. */
 enum { SHIM_TAG_UNUSED = 32767, SHIM_TAG_REPORT = 32766 };
 void shim_progress(void);
-
-/* comm and at_arrival as in struct shim_wait. */
-int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
-                      bool at_arrival, const void *call_site);
-/* The same, and rings `member`, the other end of the request. */
-int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
-int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
 
 /* The calling thread is at a call that may wait for other ranks, or at a test that succeeds.
  * Iterations are found in the sequence of such calls.  Called before the wait. */
@@ -646,13 +639,22 @@ static inline int shim_errhandler_resume(bool suspended, MPI_Comm comm, int resu
     return __builtin_expect(suspended, 0) ? shim_errhandler_resume_now(comm, result) : result;
 }
 
-/* --- checks (calls.c): a check calls a non-blocking function once.  It is the done() of a struct
- * shim_wait, whose arg has its arguments.  The functions return MPI's code. */
+/* --- how wrappers wait (check.c).  A check calls a non-blocking function once.  It is the done() of
+ * a struct shim_wait, whose arg has its arguments.  The functions return MPI's code. */
 
+/* Wait until done(); runs tasks meanwhile if the user wants that (tasks.c).  Must be called by the
+ * thread that would have blocked. */
+void shim_wait(struct shim_wait *w, const void *call_site);
 typedef bool shim_check(struct shim_wait *w);
 int shim_check_and_wait(shim_check *check, void *args, const void *call_site);
 /* One check, and a short wait in a run of failed ones. */
 int shim_check_once(shim_check *check, void *args, const void *call_site);
+/* comm and at_arrival as in struct shim_wait. */
+int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
+                      bool at_arrival, const void *call_site);
+/* The same, and rings `member`, the other end of the request. */
+int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
+int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
 
 /* --- partitioned requests (partitioned.c): the blocking function follows when all of them are
  * complete */

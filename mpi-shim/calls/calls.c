@@ -33,16 +33,6 @@ static bool set_result(struct shim_wait *w, int result, const int *flag)
     return *flag || result != MPI_SUCCESS;
 }
 
-/* A check, then the wait engine. */
-int shim_check_and_wait(shim_check *check, void *args, const void *call_site)
-{
-    struct shim_wait wait = {.done = check, .arg = args};
-    shim_workload_call(call_site);
-    if (!check(&wait))
-        shim_wait(&wait, call_site);
-    return wait.result;
-}
-
 /* --- point to point */
 
 /* Nothing but MPI_BOTTOM, the address 0, can be NULL; predefined types have no addresses. */
@@ -313,23 +303,9 @@ int shim_Waitsome(int incount, MPI_Request *requests, int *outcount, int *indice
     return wait_many(check_testsome, &a, SHIM_SITE);
 }
 
-/* --- tests: one check, and a short wait in a run of failed tests */
+/* --- tests */
 
-int shim_check_once(shim_check *check, void *args, const void *call_site)
-{
-    struct shim_wait wait = {.done = check, .arg = args};
-    shim_poll_begin();
-    shim_thread.testing = true;
-    bool done = check(&wait);
-    if (!done && shim_poll_failed())
-        done = shim_poll_wait(&wait);
-    shim_thread.testing = false;
-    if (done)
-        shim_poll_hit(call_site);
-    return wait.result;
-}
-
-/* The same where the program asks for a flag. */
+/* shim_check_once for a test that sets a flag. */
 static int check_for_flag(shim_check *check, struct args *a, int *flag, const void *call_site)
 {
     int result = shim_check_once(check, a, call_site);

@@ -338,12 +338,6 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
     return done;
 }
 
-void shim_wait(struct shim_wait *w, const void *call_site)
-{
-    if (!shim_tasks_wanted || !shim_tasks_wait(w, call_site))
-        shim_wait_idle(w, call_site);
-}
-
 void shim_wait_idle(struct shim_wait *w, const void *call_site)
 {
     uint64_t start = shim_ticks();
@@ -358,59 +352,4 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
     shim_site_learn(site, start, end);
     shim_workload_waited(start, end, slept);
     shim_short_waits_refresh();
-}
-
-/* --- waiting for one request */
-
-static bool check_request(struct shim_wait *w)
-{
-    struct {
-        MPI_Request *request;
-        MPI_Status *status;
-    } *a = w->arg;
-    int flag = 0;
-    w->result = shim_pmpi.Test(a->request, &flag, a->status);
-    return flag || w->result != MPI_SUCCESS;
-}
-
-int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
-                      bool at_arrival, const void *call_site)
-{
-    struct {
-        MPI_Request *request;
-        MPI_Status *status;
-    } args = {request, status};
-    struct shim_wait wait = {
-        .done = check_request, .arg = &args, .comm = comm, .at_arrival = at_arrival};
-    if (!check_request(&wait))
-        shim_wait(&wait, call_site);
-    return wait.result;
-}
-
-int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site)
-{
-    shim_workload_call(call_site);
-    int result = shim_wait_request(request, status, NULL, false, call_site);
-    shim_ring_member(member);
-    return result;
-}
-
-/* Rings the ranks that sleep in a collective of the communicator. */
-static void ring_board_sleepers(const struct shim_comm *c)
-{
-    if (c->header)
-        for (int r = 0; r < c->size; r++)
-            if (r != c->rank && atomic_load_explicit(&c->line[r].sleeping, memory_order_acquire))
-                shim_ring_member(c->member_of[r]);
-    if (!c->header)
-        shim_ring_comm(c);
-}
-
-int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site)
-{
-    shim_workload_call(call_site);
-    ring_board_sleepers(c);
-    int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, false, call_site);
-    ring_board_sleepers(c);
-    return result;
 }
