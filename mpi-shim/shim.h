@@ -9,7 +9,8 @@
  *   managed_group.c   which ranks have agreed to be managed together
  *   presence.c  whether all ranks run this library and are managed, before any agreement
  *   agreement.c what they agree on in set-up
- *   comm.c      which ranks of a communicator are members; its arrival board
+ *   comm.c      which ranks of a communicator are members
+ *   board.c     the arrival board of a communicator
  *   wait.c      the wait engine: check, spin, lend and sleep
  *   check.c     how wrappers wait: for a check, or for requests
  *   watch.c     the same from inside the library's own blocking functions
@@ -276,8 +277,6 @@ static inline struct shim_comm *shim_comm(MPI_Comm comm)
         return shim_thread.comm;
     return shim_comm_find(comm);
 }
-/* Before a collective, and only there: the first one sets up the arrival board. */
-void shim_comm_board(struct shim_comm *c);
 /* Before the handle becomes invalid. */
 void shim_comm_drop(MPI_Comm comm);
 static inline void shim_forget_comm(const MPI_Comm *comm)
@@ -670,6 +669,11 @@ extern bool shim_tasks_wanted;
 void shim_tasks_start(void);
 /* shim_wait, running tasks meanwhile; false: no OpenMP runtime offers tasks. */
 bool shim_tasks_wait(struct shim_wait *w, const void *call_site);
+
+/* --- arrival boards (board.c) */
+
+/* Before a collective, and only there: the first one sets up the arrival board. */
+void shim_comm_board(struct shim_comm *c);
 
 /* --- arrival barriers (arrival.c) */
 
