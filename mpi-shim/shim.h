@@ -43,7 +43,8 @@
 
 #include "assertion.h"
 #include "arrival_board.h"
-#include "mpi-shim/ranks/library.h"
+#include "mpi-shim/dispatch/library.h"
+#include "mpi-shim/ranks/world.h"
 #include "process.h"
 #include "mpi-shim/gen/shim-pmpi.h"
 
@@ -115,34 +116,6 @@ void shim_entries_wrap(bool wrap);
 /* From now on polled() is called whenever the library polls; NULL: no more (hook.h). */
 void shim_hook_set(hook_polled *polled, unsigned every_polls);
 
-/* --- members: those ranks of MPI_COMM_WORLD (and mpi://WORLD) that are known to be processes of
- * this domain */
-
-enum {
-    SHIM_MEMBER_NONE = -1, /* not in this domain, or MPI_PROC_NULL */
-    SHIM_MEMBER_ALL = -2,  /* may be any: MPI_ANY_SOURCE, a collective request */
-};
-
-struct shim_member {
-    unsigned slot;
-    /* The line whose `sleeping` is set while a thread of the rank sleeps in any wait.  The sleeper
-     * sets it; the rank that rings it clears it with exchange. */
-    struct inv_arrival_line *sleep_flag;
-};
-
-struct shim_world {
-    int rank, size; /* in MPI_COMM_WORLD */
-    int me;         /* member number of this rank */
-    /* With sessions each new managed group may add members.  release: partner is any load, which
-     * finds that many elements of member[] complete. */
-    _Atomic int members;
-    struct shim_member member[INV_MAX_SLOTS];
-    int *member_of; /* world rank -> member number or SHIM_MEMBER_NONE */
-    MPI_Group group;
-    int tag_ub;
-};
-extern struct shim_world shim_world;
-
 /* --- set-up (setup.c) */
 
 /* The ranks of a communicator that agree whether they are managed. */
@@ -157,14 +130,12 @@ typedef int shim_make_own(const struct shim_agreement *a, MPI_Comm *own);
 
 /* The process joins its domain.  `world` has all ranks; shim_tear_down frees it. */
 void shim_join(MPI_Group world);
-bool shim_joined(void);
 /* All ranks of the communicator agree whether they are managed. */
 void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own);
 /* Ends management.  synchronised: all ranks have just passed a barrier, to end it together. */
 void shim_tear_down(bool synchronised);
 /* From now on several threads may call MPI at once. */
 void shim_threads_call(void);
-bool shim_threads_may_call(void);
 
 /* --- sessions (session.c) */
 
@@ -172,7 +143,6 @@ bool shim_threads_may_call(void);
 void shim_world_opens(void);
 /* How many sessions the process has open. */
 int shim_world_closes(void);
-bool shim_world_is_open(void);
 /* MPI_COMM_WORLD ends, and sessions of this process go on.  all_go_on: each rank has such
  * sessions. */
 void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on);
@@ -192,7 +162,8 @@ struct shim_managed_group *shim_managed_group_of(const int *world_rank, int coun
 struct shim_managed_group *shim_managed_group_of_all(void);
 bool shim_managed_group_any(void);
 int shim_managed_group_latest_age(void); /* age */
-void shim_managed_group_add(const struct shim_agreement *a, MPI_Comm own, int age);
+/* Its ranks, `size` of them, by their rank in MPI_COMM_WORLD. */
+void shim_managed_group_add(const int *world_rank, int size, int number, MPI_Comm own, int age);
 void shim_managed_groups_end(void);
 
 /* --- presence check (presence.c)
@@ -607,9 +578,6 @@ SHIM_INLINE bool shim_begun(MPI_Request request, int result, int peer)
     return request != MPI_REQUEST_NULL || (result == MPI_SUCCESS && peer == MPI_PROC_NULL);
 }
 int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status);
-
-/* Asked where libraries of one binary interface differ (handler.c). */
-bool shim_is_open_mpi(void);
 
 /* --- error handlers (handler.c)
  *

@@ -122,7 +122,7 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
     a->start = shim_ticks();
     if (!c->line || inv_process.anonymous)
         return false;
-    a->counted = shim_threads_may_call();
+    a->counted = shim_world.threads_may_call;
     /* relaxed: a hint */
     if (a->counted && atomic_fetch_add_explicit(&threads_arrived, 1, memory_order_relaxed) > 0 &&
         expects_short_wait(call_site)) {

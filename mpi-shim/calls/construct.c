@@ -4,7 +4,7 @@
  * end before all ranks have arrived.  Their ranks pass an arrival barrier first, with their cores
  * lent, and then call MPI's function.
  */
-#include "mpi-shim/ranks/library.h"
+#include "mpi-shim/dispatch/library.h"
 #include "mpi-shim/shim.h"
 
 void shim_arrival_barrier(struct shim_arrival *a, struct shim_comm *c, const void *call_site)

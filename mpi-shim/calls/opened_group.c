@@ -81,13 +81,8 @@ static int *get_world_ranks(MPI_Group group, int *size)
 {
     if (group == MPI_GROUP_NULL || shim_pmpi.Group_size(group, size) != MPI_SUCCESS || *size < 1)
         return NULL;
-    int *ranks = malloc((size_t)*size * 2 * sizeof *ranks);
-    if (!ranks)
-        return NULL;
-    for (int r = 0; r < *size; r++)
-        ranks[*size + r] = r;
-    shim_pmpi.Group_translate_ranks(group, *size, ranks + *size, shim_world.group, ranks);
-    for (int r = 0; r < *size; r++)
+    int *ranks = shim_world_ranks(group, *size);
+    for (int r = 0; ranks && r < *size; r++)
         if (ranks[r] < 0) {
             free(ranks);
             return NULL;

@@ -26,7 +26,8 @@ NEVER_WAIT = "push post init cinit icoll rpost fpost tell drop pass".split()
 
 def header(functions):
     wrapped = [f for f in functions if f.kind not in ("use", "pass")]
-    yield "#ifndef SHIM_PMPI_H\n#define SHIM_PMPI_H\n#include <mpi.h>\n#include <stdint.h>\n"
+    yield "#ifndef SHIM_PMPI_H\n#define SHIM_PMPI_H\n"
+    yield '#include "mpi-shim/dispatch/library.h"\n\n#include <stdint.h>\n'
     yield "/* The MPI library's own functions; filled by the dispatcher (resolve.c). */"
     yield "struct shim_pmpi {"
     for f in functions:

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct shim_world shim_world;
-
 enum { BUCKETS = 1024 };
 static struct shim_comm *buckets[BUCKETS];
 static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,13 +29,10 @@ static struct shim_comm **bucket_of(MPI_Comm comm)
 static int *get_world_ranks(int (*get_group)(MPI_Comm, MPI_Group *), MPI_Comm comm, int size)
 {
     MPI_Group group;
-    int *ranks = malloc((size_t)size * 2 * sizeof *ranks);
+    get_group(comm, &group);
+    int *ranks = shim_world_ranks(group, size);
     if (!ranks)
         abort();
-    for (int r = 0; r < size; r++)
-        ranks[size + r] = r;
-    get_group(comm, &group);
-    shim_pmpi.Group_translate_ranks(group, size, ranks + size, shim_world.group, ranks);
     shim_pmpi.Group_free(&group);
     return ranks;
 }
@@ -157,7 +152,7 @@ void shim_comms_recheck(void)
     pthread_mutex_lock(&comms_lock);
     for (int b = 0; b < BUCKETS; b++)
         for (struct shim_comm *c = buckets[b]; c; c = c->next)
-            if (c->unmanaged && (c->handle != MPI_COMM_WORLD || shim_world_is_open()) &&
+            if (c->unmanaged && (c->handle != MPI_COMM_WORLD || shim_world.open) &&
                 get_rank(c->handle, &rank))
                 find_members(c);
     pthread_mutex_unlock(&comms_lock);

@@ -21,7 +21,6 @@
 #include "mpi-shim/shim.h"
 
 #include <pthread.h>
-#include <string.h>
 
 _Atomic unsigned shim_handlers_set;
 
@@ -33,20 +32,6 @@ static MPI_Errhandler saved[2];
 static MPI_Comm saved_of[2];
 static int saved_count;
 
-bool shim_is_open_mpi(void)
-{
-    static _Atomic int known; /* relaxed: all threads find the same */
-    int known_now = atomic_load_explicit(&known, memory_order_relaxed);
-    if (!known_now) {
-        static char version[16384];
-        int length = 0;
-        shim_pmpi.Get_library_version(version, &length);
-        known_now = strstr(version, "Open MPI") ? 1 : 2;
-        atomic_store_explicit(&known, known_now, memory_order_relaxed);
-    }
-    return known_now == 1;
-}
-
 static bool world_set, self_set; /* by the program; under the lock */
 
 /* The communicators whose handlers MPI_Test may call; returns their number. */
@@ -54,7 +39,7 @@ static int asked_comms(MPI_Comm at[2])
 {
     at[0] = MPI_COMM_WORLD;
     at[1] = MPI_COMM_SELF;
-    if (shim_world_is_open())
+    if (shim_world.open)
         return 2;
     if (shim_world.size == 1)
         at[0] = MPI_COMM_SELF;

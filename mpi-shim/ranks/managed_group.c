@@ -71,23 +71,23 @@ static bool is_older(const struct shim_managed_group *a, const struct shim_manag
     return a->age < b->age || (a->age == b->age && a->number < b->number);
 }
 
-void shim_managed_group_add(const struct shim_agreement *a, MPI_Comm own, int age)
+void shim_managed_group_add(const int *world_rank, int size, int number, MPI_Comm own, int age)
 {
     struct shim_managed_group *g = calloc(1, sizeof *g);
     if (!g || !(g->rank_of = malloc((size_t)shim_world.size * sizeof *g->rank_of)))
         abort(); /* the other ranks use the new group */
     for (int w = 0; w < shim_world.size; w++)
         g->rank_of[w] = -1;
-    for (int i = 0; i < a->size; i++) {
-        inv_assert(a->world_rank[i] >= 0 && a->world_rank[i] < shim_world.size);
-        inv_assert(g->rank_of[a->world_rank[i]] < 0); /* a rank is in a group once */
-        g->rank_of[a->world_rank[i]] = i;
+    for (int i = 0; i < size; i++) {
+        inv_assert(world_rank[i] >= 0 && world_rank[i] < shim_world.size);
+        inv_assert(g->rank_of[world_rank[i]] < 0); /* a rank is in a group once */
+        g->rank_of[world_rank[i]] = i;
     }
-    inv_assert(a->size > 0 && a->size <= shim_world.size);
+    inv_assert(size > 0 && size <= shim_world.size);
     g->own = own;
-    g->size = a->size;
+    g->size = size;
     g->age = age;
-    g->number = a->number;
+    g->number = number;
     pthread_mutex_lock(&lock);
     struct shim_managed_group *_Atomic *link = &groups;
     struct shim_managed_group *at;

@@ -16,25 +16,22 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* under the lock */
+/* under the lock, as the writes of shim_world.open */
 static int sessions;
-static _Atomic bool world; /* read without the lock */
 static bool own_open;
 static MPI_Session own;
 
 void shim_world_opens(void)
 {
     pthread_mutex_lock(&lock);
-    world = true;
+    shim_world.open = true;
     pthread_mutex_unlock(&lock);
 }
-
-bool shim_world_is_open(void) { return world; }
 
 int shim_world_closes(void)
 {
     pthread_mutex_lock(&lock);
-    world = false;
+    shim_world.open = false;
     int open = sessions;
     pthread_mutex_unlock(&lock);
     return open;
@@ -48,8 +45,8 @@ static bool threads_may_call(MPI_Session session)
     MPI_Info info;
     char level[32] = "MPI_THREAD_MULTIPLE";
     int length = sizeof level, found;
-    if (shim_joined() && !shim_is_open_mpi())
-        return shim_threads_may_call();
+    if (shim_world.joined && !shim_is_open_mpi())
+        return shim_world.threads_may_call;
     if (shim_pmpi.Session_get_info(session, &info) != MPI_SUCCESS)
         return true;
     shim_pmpi.Info_get_string(info, "thread_level", &length, level, &found);
@@ -75,14 +72,14 @@ static void note_opened(MPI_Session session, MPI_Info info)
     sessions++;
     if (threads_may_call(session))
         shim_threads_call();
-    if (!shim_joined() && inv_wanted() && open_own(info, &all))
+    if (!shim_world.joined && inv_wanted() && open_own(info, &all))
         shim_join(all);
     pthread_mutex_unlock(&lock);
 }
 
 int shim_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
-    if (!shim_joined())
+    if (!shim_world.joined)
         shim_clock_start();
     int result = shim_pmpi.Session_init(info, errhandler, session);
     if (result == MPI_SUCCESS)
@@ -113,7 +110,7 @@ int shim_Session_finalize(MPI_Session *session)
     bool last = false;
     if (session && *session != MPI_SESSION_NULL) {
         pthread_mutex_lock(&lock);
-        last = sessions > 0 && --sessions == 0 && !world;
+        last = sessions > 0 && --sessions == 0 && !shim_world.open;
         pthread_mutex_unlock(&lock);
     }
     if (last)
@@ -165,14 +162,14 @@ void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on)
  * the other not yet. */
 static void barrier_of_group(MPI_Group group, int tag, const void *call_site)
 {
-    if (shim_managed_group_any() && !shim_hooked && !shim_threads_may_call())
+    if (shim_managed_group_any() && !shim_hooked && !shim_world.threads_may_call)
         shim_arrival_barrier_group(group, tag, call_site);
 }
 
 /* The core is lent while the other ranks of the first communicator are unknown and may be late. */
 static bool lend_core(void)
 {
-    if (shim_managed_group_any() || !shim_joined() || !inv_managed())
+    if (shim_managed_group_any() || !shim_world.joined || !inv_managed())
         return false;
     inv_wait_begin();
     return true;

@@ -63,9 +63,7 @@ static uint64_t domain_identity(void)
     return hash;
 }
 
-static bool joined;           /* and shim_world is known */
 static _Atomic bool in_force; /* wrappers are */
-static bool threads_may_call;
 /* Threads may make the first communicators of two sessions at once.  Held only for local work,
  * never across messages: other ranks may make the two in another order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -76,12 +74,9 @@ static struct {
     int first, lines, mine; /* mine: -1 none */
 } sleep_flags = {.mine = -1};
 
-bool shim_joined(void) { return joined; }
-bool shim_threads_may_call(void) { return threads_may_call; }
-
 void shim_threads_call(void)
 {
-    threads_may_call = true;
+    shim_world.threads_may_call = true;
     if (in_force && shim_hooked)
         shim_watch_no_more();
 }
@@ -98,7 +93,7 @@ void shim_join(MPI_Group world)
         abort(); /* the other ranks wait for this one */
     for (int r = 0; r < shim_world.size; r++)
         shim_world.member_of[r] = SHIM_MEMBER_NONE;
-    joined = true;
+    shim_world.joined = true;
     if (inv_wanted())
         inv_join(shim_world.rank, shim_world.size, local_size());
 }
@@ -108,17 +103,13 @@ static struct shim_agreement agreement_of(MPI_Comm comm, int number)
     struct shim_agreement a = {.comm = comm, .number = number};
     shim_pmpi.Comm_rank(comm, &a.rank);
     shim_pmpi.Comm_size(comm, &a.size);
-    if (!joined)
+    if (!shim_world.joined)
         return a;
     MPI_Group group;
-    a.world_rank = malloc((size_t)a.size * 2 * sizeof *a.world_rank);
+    shim_pmpi.Comm_group(comm, &group);
+    a.world_rank = shim_world_ranks(group, a.size);
     if (!a.world_rank)
         abort(); /* the other ranks wait for this one */
-    for (int r = 0; r < a.size; r++)
-        a.world_rank[a.size + r] = r;
-    shim_pmpi.Comm_group(comm, &group);
-    shim_pmpi.Group_translate_ranks(group, a.size, a.world_rank + a.size, shim_world.group,
-                                    a.world_rank);
     shim_pmpi.Group_free(&group);
     return a;
 }
@@ -209,7 +200,8 @@ static bool exchange_members(const struct shim_agreement *a)
     if (!all)
         abort(); /* the other ranks wait for this one */
     struct shim_location mine = {domain_identity(), (int32_t)inv_process.slot, sleep_flags.mine,
-                                    shim_recorded(), inv_report_is_here(), threads_may_call};
+                                    shim_recorded(), inv_report_is_here(),
+                                    shim_world.threads_may_call};
     bool good = shim_agreement_allgather(a, &mine, all, sizeof mine);
     int leader = leader_of(a, all, mine.domain), lines = 0, first = -1;
     bool again = false;
@@ -310,7 +302,7 @@ static bool may_be_hooked(const struct shim_agreement *a)
     if (in_force)
         return shim_hooked;
     shim_tasks_start();
-    if (threads_may_call)
+    if (shim_world.threads_may_call)
         return false;
     bool works = hook_works(a) || a->size == 1;
     /* With a core for each rank, only every eighth poll: the hook costs some nanoseconds. */
@@ -390,7 +382,7 @@ static void set_up_ranks(const struct shim_agreement *a, shim_make_own *make_own
     if (make_own(a, &own) != MPI_SUCCESS)
         abort(); /* the other ranks have the communicator and use it */
     shim_pmpi.Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-    shim_managed_group_add(a, own, age);
+    shim_managed_group_add(a->world_rank, a->size, a->number, own, age);
     shim_comms_recheck();
     begin_management(a);
 }
@@ -422,11 +414,11 @@ void shim_tear_down(bool synchronised)
         shim_managed_groups_end();
         in_force = false;
     }
-    if (joined)
+    if (shim_world.joined)
         shim_pmpi.Group_free(&shim_world.group);
     free(shim_world.member_of);
     shim_world.member_of = NULL;
-    joined = threads_may_call = false;
+    shim_world.joined = shim_world.threads_may_call = false;
 }
 
 /* --- MPI_Init, MPI_Finalize */
@@ -460,10 +452,10 @@ static void set_up_world(void)
     shim_world_opens();
     if (threads_call_at_once())
         shim_threads_call();
-    if (!joined && shim_pmpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS)
+    if (!shim_world.joined && shim_pmpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS)
         shim_join(world);
     shim_set_up(MPI_COMM_WORLD, 0, duplicate_world);
-    if (joined && inv_managed())
+    if (shim_world.joined && inv_managed())
         shim_launcher_check(shim_world.size);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * library.h - what differs between MPI libraries at compile time.
+ * library.h - what differs between MPI libraries.
  */
 #ifndef SHIM_LIBRARY_H
 #define SHIM_LIBRARY_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 /* mpi.h has no sessions before MPI 4.0, but the library of the process may have them. */
 #if MPI_VERSION < 4
@@ -40,4 +41,10 @@ enum { SHIM_DUP_IN_ROUNDS = 0 };
 #define SHIM_IREDUCE_HALVES
 #endif
 
+#pragma GCC visibility push(hidden)
+
+/* Is the library of the process Open MPI?  Asked where libraries of one binary interface differ. */
+bool shim_is_open_mpi(void);
+
+#pragma GCC visibility pop
 #endif
