@@ -7,7 +7,7 @@
  * class: time steps, time steps with output, inner steps of a solver.  Where nothing recurs,
  * the time is cut into windows of some milliseconds, which are the class SHIM_CLASS_WINDOWS.
  *
- * Written by the thread that called MPI_Init, in workload.c; for that thread to read.
+ * Written by the thread that called MPI_Init, in workload.c, which hands them to call-site statistics.
  */
 #ifndef SHIM_ITERATION_H
 #define SHIM_ITERATION_H
@@ -28,8 +28,5 @@ struct shim_iteration_class {
     uint64_t wait_ns;   /* of the main thread, inside waits */
     uint64_t core_ns;   /* useful core time: over all cores that the process held meanwhile */
 };
-
-/* The classes so far; *count receives how many.  Complete when shim_workload_stop has run. */
-const struct shim_iteration_class *shim_iteration_classes(unsigned *count);
 
 #endif

@@ -8,8 +8,8 @@
  */
 #define _GNU_SOURCE
 #include "mpi-shim/measure/clock.h"
+#include "assertion.h"
 #include "mpi-shim/measure/site_stats.h"
-#include "mpi-shim/measure/iteration.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -264,10 +264,10 @@ static void store_relaxed(_Atomic uint64_t *to, uint64_t value)
     atomic_store_explicit(to, value, memory_order_relaxed);
 }
 
-static void copy_classes(struct inv_record *r)
+static void copy_classes(struct inv_record *r, const struct shim_iteration_class *from,
+                         unsigned count)
 {
-    unsigned count;
-    const struct shim_iteration_class *from = shim_iteration_classes(&count);
+    inv_assert(count <= INV_CLASSES);
     for (unsigned i = 0; i < count; i++) {
         struct inv_class *to = &r->class[i];
         store_relaxed(&to->sites, from[i].sites);
@@ -280,25 +280,26 @@ static void copy_classes(struct inv_record *r)
     atomic_store_explicit(&r->classes, count, memory_order_relaxed);
 }
 
-static void publish_record(struct inv_record *r, uint64_t now)
+static void publish_record(struct inv_record *r, uint64_t now,
+                           const struct shim_iteration_class *classes, unsigned count)
 {
-    copy_classes(r);
+    copy_classes(r, classes, count);
     store_relaxed(&r->counted_ns, now);
     inv_record_publish();
 }
 
-void shim_site_stats_publish(void)
+void shim_site_stats_publish(const struct shim_iteration_class *classes, unsigned count)
 {
     struct inv_record *r = get_record();
     uint64_t now = r ? inv_now_ns() : 0;
     if (r && now - atomic_load_explicit(&r->counted_ns, memory_order_relaxed) > PUBLISH_NS)
-        publish_record(r, now);
+        publish_record(r, now, classes, count);
 }
 
-void shim_site_stats_stop(void)
+void shim_site_stats_stop(const struct shim_iteration_class *classes, unsigned count)
 {
     struct inv_record *r = get_record();
     if (r)
-        publish_record(r, inv_now_ns());
+        publish_record(r, inv_now_ns(), classes, count);
     inv_record_stop();
 }

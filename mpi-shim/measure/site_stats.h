@@ -11,6 +11,7 @@
 #define SHIM_SITE_STATS_H
 
 #include "mpi-shim/dispatch/entry.h"
+#include "mpi-shim/measure/iteration.h"
 #include "process.h"
 
 /* The program has called function `call` from `address`. */
@@ -51,9 +52,10 @@ static inline uintptr_t shim_site_place(const void *call_site)
 /* Called by the main thread at the end of set-up.  `job` is the same in all processes that share
  * MPI_COMM_WORLD.  Fills shim_places in any case. */
 void shim_site_stats_start(uint64_t job);
-void shim_site_stats_stop(void);
-/* Called after the slot's counters were written: marks the record as complete up to now. */
-void shim_site_stats_publish(void);
+/* Both copy the classes of iterations into the record, `count` elements, and mark it as complete up to
+ * now; so they are called after the slot's counters were written.  stop: nothing follows. */
+void shim_site_stats_publish(const struct shim_iteration_class *classes, unsigned count);
+void shim_site_stats_stop(const struct shim_iteration_class *classes, unsigned count);
 
 /* Steps of a wait of the calling thread that began at `start` (ticks): it lasts for some
  * microseconds; the thread falls asleep; it has woken up; the wait is over.  Only the last call is

@@ -84,12 +84,6 @@ uint32_t shim_workload_iteration = 2;
 static struct class class[SHIM_CLASSES];
 static struct shim_iteration_class sums[SHIM_CLASSES];
 
-const struct shim_iteration_class *shim_iteration_classes(unsigned *count)
-{
-    *count = work.classes;
-    return sums;
-}
-
 static struct inv_counters *get_counters(void)
 {
     return &inv_slot_at(inv_process.table, inv_process.slot)->counters;
@@ -105,7 +99,7 @@ static void publish_counters(void)
     atomic_store_explicit(&c->useful_ns, shim_ticks_to_ns(work.useful), memory_order_relaxed);
     atomic_store_explicit(&c->wait_ns, shim_ticks_to_ns(work.wait), memory_order_relaxed);
     atomic_store_explicit(&c->waits, work.waits, memory_order_relaxed);
-    shim_site_stats_publish();
+    shim_site_stats_publish(sums, work.classes);
 }
 
 /* --- announcing */
@@ -424,6 +418,6 @@ void shim_workload_stop(void)
         return;
     end_iteration(SHIM_CLASS_WINDOWS, shim_ticks(), true);
     publish_counters();
-    shim_site_stats_stop();
+    shim_site_stats_stop(sums, work.classes);
     shim_thread.measured = false;
 }
