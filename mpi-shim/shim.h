@@ -115,6 +115,9 @@ static inline const void *shim_program_site(const void *return_address)
 void shim_entries_wrap(bool wrap);
 /* From now on polled() is called whenever the library polls; NULL: no more (hook.h). */
 void shim_hook_set(hook_polled *polled, unsigned every_polls);
+/* Does the library call the hook while it waits?  The same in all ranks; set once, in set-up, by
+ * shim_watch_set_up. */
+extern bool shim_hooked;
 
 /* --- set-up (setup.c) */
 
@@ -389,6 +392,11 @@ struct shim_sleep {
     uint64_t alone;         /* ticks: while checking, no other thread has run here since then */
     uint64_t rang;          /* ticks: when this thread last rang for something that arrived */
 };
+/* While this thread sleeps in the wait engine: has something arrived? */
+extern __thread struct shim_listening {
+    bool on, heard;
+} shim_listening __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 /* How many ranks share a core. */
 uint64_t shim_sharing(void);
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
@@ -435,16 +443,9 @@ void shim_workload_settle(uint64_t start);
  * Where the library calls the shim from its progress engine (hook.c), its own blocking functions
  * are called.  A short call then costs two stores, and a long one is noticed from inside. */
 
-/* Is there such a hook?  The same in all ranks; set once, in set-up, by shim_watch_set_up. */
-extern bool shim_hooked;
 void shim_watch_set_up(bool hooked);
 /* From now on several threads may call MPI at once, so none sleeps in the hook any more. */
 void shim_watch_no_more(void);
-/* While this thread sleeps in the wait engine: has something arrived? */
-extern __thread struct shim_listening {
-    bool on, heard;
-} shim_listening __attribute__((tls_model("initial-exec"), visibility("hidden")));
-
 struct shim_watch {
     struct shim_site *site; /* NULL: this thread is in no watched call */
     uintptr_t frame;        /* shim_thread.frame when the call began */

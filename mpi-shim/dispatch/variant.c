@@ -11,6 +11,8 @@ static void (*wrap_entries)(bool wrap);
 static void (*set_hook)(hook_polled *polled, unsigned every_polls);
 ptrdiff_t shim_caller_offset;
 
+bool shim_hooked;
+
 __attribute__((visibility("default"))) extern const struct shim_variant shim_variant;
 const struct shim_variant shim_variant = {.symbols = shim_symbols,
                                           .wrap = &wrap_entries,

@@ -12,23 +12,12 @@
 
 #include "mpi-shim/dispatch/entry.h"
 #include "mpi-shim/measure/iteration.h"
+#include "mpi-shim/dispatch/recorded.h"
 #include "process.h"
 
 /* The program has called function `call` from `address`. */
 void shim_site_stats_count_call(enum shim_call call, const void *address);
 
-/* Is there a record?  Is there one, or at least its table of sites?  relaxed: a hint; each use
- * loads the address again. */
-static inline bool shim_recorded(void)
-{
-    return __builtin_expect(
-        atomic_load_explicit(&inv_process.record, memory_order_relaxed) != NULL, 0);
-}
-static inline bool shim_has_sites(void)
-{
-    return __builtin_expect(
-        atomic_load_explicit(&inv_process.sites, memory_order_relaxed) != NULL, 0);
-}
 static inline void shim_called(enum shim_call call, const void *address)
 {
     if (shim_has_sites())

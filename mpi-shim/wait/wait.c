@@ -52,6 +52,8 @@ enum { SLICE_PART = 64, RUNG_US = 5, RUNG_TOGETHER_US = 50 };
  * RING: the least time between two rings of the others for that. */
 enum { ARRIVED_US = 50, RING_US = 100 };
 
+__thread struct shim_listening shim_listening __attribute__((tls_model("initial-exec")));
+
 /* By the first rank's decision; 0: waits lend. */
 static uint64_t hold_until(void)
 {

@@ -29,8 +29,6 @@ enum { ARRIVALS_US = 200 };
 /* Polls from one call of the hook to the next where only the wait engine listens. */
 enum { LISTEN_POLLS = 4 };
 
-bool shim_hooked;
-__thread struct shim_listening shim_listening __attribute__((tls_model("initial-exec")));
 __thread struct shim_watch shim_watch __attribute__((tls_model("initial-exec")));
 
 /* An error handler of the program has left the call before by longjmp.  (A call within a call
