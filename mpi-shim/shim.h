@@ -4,7 +4,8 @@
  *
  *   resolve.c   the dispatcher: finds the MPI library, and the variant for it (entry.h)
  *   variant.c   what the dispatcher sees of the variant, which is all the other files
- *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
+ *   init.c      MPI_Init, MPI_Finalize
+ *   setup.c     joining the domain, agreed by all ranks
  *   session.c   the same for sessions, which begin without a communicator
  *   managed_group.c   which ranks have agreed to be managed together
  *   presence.c  whether all ranks run this library and are managed, before any agreement
@@ -181,9 +182,6 @@ enum {
 };
 const char *shim_presence_check(const struct shim_agreement *a, int *least);
 
-/* True when all requests completed within so many nanoseconds; false also when one failed. */
-bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
-
 /* --- gathering reports of ranks on other nodes, for invade --report (report_gather.c) */
 
 /* Where a rank runs: exchanged in set-up. */
@@ -211,11 +209,11 @@ bool shim_agreement_min(const struct shim_agreement *a, int *minima, int count);
 /* Allgather: `bytes` from each rank, in order of rank. */
 bool shim_agreement_allgather(const struct shim_agreement *a, const void *mine, void *all,
                               size_t bytes);
-/* Pause between two polls for what should come soon; counts them in *polls. */
-void shim_pause(unsigned *polls);
 /* Wait for what has been started with this result.  Not MPI's own wait: with more ranks than cores
  * that one spins through time slices. */
 int shim_complete(int result, MPI_Request *request);
+/* True when all requests completed within so many nanoseconds; false also when one failed. */
+bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
 
 /* --- communicators (comm.c) */
 

@@ -35,6 +35,7 @@ struct shim_member {
 struct shim_world {
     bool joined;           /* the process has joined its domain, and what follows is known */
     bool threads_may_call; /* several threads may call MPI at once */
+    _Atomic bool in_force; /* wrappers are */
     _Atomic bool open;     /* MPI_Init has ended, and MPI_Finalize has not begun */
     int rank, size;        /* in MPI_COMM_WORLD */
     int me;                /* member number of this rank */

@@ -21,7 +21,8 @@
 
 enum { TAG = 32748 };
 
-void shim_pause(unsigned *polls)
+/* Between two polls for what should come soon; counts them in *polls. */
+static void pause_polling(unsigned *polls)
 {
     if (++*polls < 1000)
         sched_yield();
@@ -36,9 +37,30 @@ int shim_complete(int result, MPI_Request *request)
     while (result == MPI_SUCCESS && !flag) {
         result = shim_pmpi.Test(request, &flag, MPI_STATUS_IGNORE);
         if (!flag)
-            shim_pause(&polls);
+            pause_polling(&polls);
     }
     return result;
+}
+
+static bool is_past_limit(uint64_t limit_ns, unsigned *polls)
+{
+    pause_polling(polls);
+    return inv_now_ns() > limit_ns;
+}
+
+bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns)
+{
+    uint64_t limit = inv_now_ns() + within_ns;
+    unsigned polls = 0;
+    for (;;) {
+        int flag = 0;
+        if (shim_pmpi.Testall(count, requests, &flag, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+            return false;
+        if (flag)
+            return true;
+        if (is_past_limit(limit, &polls))
+            return false;
+    }
 }
 
 /* The ranks that are `distance` after and before this one, modulo the size. */

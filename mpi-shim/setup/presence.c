@@ -58,27 +58,6 @@ struct states {
     MPI_Request *requests;
 };
 
-static bool is_past_limit(uint64_t limit_ns, unsigned *polls)
-{
-    shim_pause(polls);
-    return inv_now_ns() > limit_ns;
-}
-
-bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns)
-{
-    uint64_t limit = inv_now_ns() + within_ns;
-    unsigned polls = 0;
-    for (;;) {
-        int flag = 0;
-        if (shim_pmpi.Testall(count, requests, &flag, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-            return false;
-        if (flag)
-            return true;
-        if (is_past_limit(limit, &polls))
-            return false;
-    }
-}
-
 /* Answers the ranks that are present.  A receive that stays open takes a late state, which the
  * program would receive else.  Returns the first absent rank, or -1. */
 static int answer_present(const struct shim_agreement *a, struct states *states, int answer)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * setup.c - MPI_Init and MPI_Finalize: the set-up phase of invasive computing.
+ * setup.c - the set-up phase of invasive computing, and its end.
  *
  * After MPI has started, each rank joins the domain of its node.  When all ranks have (presence.c),
  * they invade without blocking until they agree that each holds a core (agreement.c).  If one rank
@@ -8,8 +8,8 @@
  * force in all ranks or in none, since they use collectives that have to match.
  * (papers/invasive-compute-balancing.txt, section 5.)
  *
- * The ranks of a communicator that was made from a session do the same (session.c), and are a
- * managed group then (managed_group.c).
+ * All ranks of MPI_COMM_WORLD do so in MPI_Init (init.c).  The ranks of a communicator that was made
+ * from a session do the same (session.c), and are a managed group then (managed_group.c).
  */
 #define _GNU_SOURCE
 #include "mpi-shim/shim.h"
@@ -17,7 +17,6 @@
 #include "hash.h"
 #include "invasive.h"
 #include "launch.h"
-#include "mpi-shim/setup/launcher.h"
 #include "uncancelled.h"
 
 #include <pthread.h>
@@ -63,7 +62,6 @@ static uint64_t domain_identity(void)
     return hash;
 }
 
-static _Atomic bool in_force; /* wrappers are */
 /* Threads may make the first communicators of two sessions at once.  Held only for local work,
  * never across messages: other ranks may make the two in another order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -77,7 +75,7 @@ static struct {
 void shim_threads_call(void)
 {
     shim_world.threads_may_call = true;
-    if (in_force && shim_hooked)
+    if (shim_world.in_force && shim_hooked)
         shim_watch_no_more();
 }
 
@@ -251,7 +249,7 @@ static bool all_invade(const struct shim_agreement *a)
         if (now[1])
             return true;
         if (!now[2]) {
-            if (a->rank == 0 && !in_force)
+            if (a->rank == 0 && !shim_world.in_force)
                 inv_leave("not every MPI rank got a core in time");
             return false;
         }
@@ -299,7 +297,7 @@ static bool hook_works(const struct shim_agreement *a)
  * for no other rank. */
 static bool may_be_hooked(const struct shim_agreement *a)
 {
-    if (in_force)
+    if (shim_world.in_force)
         return shim_hooked;
     shim_tasks_start();
     if (shim_world.threads_may_call)
@@ -314,10 +312,10 @@ static bool may_be_hooked(const struct shim_agreement *a)
  * with it and some without, or the table is full.  Then no rank becomes managed. */
 static bool agree_on_ways(const struct shim_agreement *a, bool good, bool *hooked, int *age)
 {
-    int ways[4] = {good, may_be_hooked(a), !in_force || !shim_hooked,
+    int ways[4] = {good, may_be_hooked(a), !shim_world.in_force || !shim_hooked,
                    -shim_managed_group_latest_age()};
     if (!shim_agreement_min(a, ways, 4) || !ways[0] || !(ways[1] || ways[2])) {
-        if (!in_force)
+        if (!shim_world.in_force)
             shim_hook_set(NULL, 1);
         return false;
     }
@@ -331,13 +329,13 @@ static void begin_management(const struct shim_agreement *a)
     int *tag_ub, flag = 0;
     shim_pmpi.Comm_get_attr(a->comm, MPI_TAG_UB, &tag_ub, &flag);
     pthread_mutex_lock(&lock);
-    if (!in_force) {
+    if (!shim_world.in_force) {
         shim_world.tag_ub = flag ? *tag_ub : 32767;
         shim_clock_measure();
         shim_site_stats_start(job_number());
         shim_entries_wrap(true);
         shim_workload_start();
-        in_force = true;
+        shim_world.in_force = true;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -345,7 +343,7 @@ static void begin_management(const struct shim_agreement *a)
 /* The process goes on unmanaged, unless management has begun with another communicator. */
 static void refuse_management(const char *why)
 {
-    if (!in_force)
+    if (!shim_world.in_force)
         inv_leave(why && *why ? why : NULL);
 }
 
@@ -376,7 +374,7 @@ static void set_up_ranks(const struct shim_agreement *a, shim_make_own *make_own
         refuse_management(a->rank == 0 ? "the core table has no room for this MPI job" : NULL);
         return;
     }
-    if (!in_force)
+    if (!shim_world.in_force)
         shim_watch_set_up(hooked);
     MPI_Comm own;
     if (make_own(a, &own) != MPI_SUCCESS)
@@ -401,7 +399,7 @@ void shim_tear_down(bool synchronised)
 {
     INV_UNCANCELLED;
     struct shim_managed_group *all = shim_managed_group_of_all();
-    if (in_force) {
+    if (shim_world.in_force) {
         shim_workload_stop();
         shim_entries_wrap(false);
         shim_hook_set(NULL, 1);
@@ -412,84 +410,11 @@ void shim_tear_down(bool synchronised)
         leave_lines(sleep_flags.first, sleep_flags.lines);
         sleep_flags.mine = -1;
         shim_managed_groups_end();
-        in_force = false;
+        shim_world.in_force = false;
     }
     if (shim_world.joined)
         shim_pmpi.Group_free(&shim_world.group);
     free(shim_world.member_of);
     shim_world.member_of = NULL;
     shim_world.joined = shim_world.threads_may_call = false;
-}
-
-/* --- MPI_Init, MPI_Finalize */
-
-/* Watched where the library calls us.  After MPI_Comm_idup the library would look for non-blocking
- * collectives at every poll (agreement.c). */
-static int duplicate_world(const struct shim_agreement *a, MPI_Comm *own)
-{
-    MPI_Request request;
-    (void)a;
-    if (shim_hooked)
-        return SHIM_WATCH(
-            NULL, SHIM_MEMBER_ALL, SHIM_MEMBER_NONE,
-            shim_pmpi.Comm_create_group(MPI_COMM_WORLD, shim_world.group, SHIM_TAG_UNUSED, own));
-    int result = shim_pmpi.Comm_idup(MPI_COMM_WORLD, own, &request);
-    return shim_complete(result, &request);
-}
-
-/* Asked also after MPI_Init, whose level the user may have set (MPIR_CVAR_DEFAULT_THREAD_LEVEL,
- * OMPI_MPI_THREAD_LEVEL). */
-static bool threads_call_at_once(void)
-{
-    int level = MPI_THREAD_MULTIPLE;
-    shim_pmpi.Query_thread(&level);
-    return level == MPI_THREAD_MULTIPLE;
-}
-
-static void set_up_world(void)
-{
-    MPI_Group world;
-    shim_world_opens();
-    if (threads_call_at_once())
-        shim_threads_call();
-    if (!shim_world.joined && shim_pmpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS)
-        shim_join(world);
-    shim_set_up(MPI_COMM_WORLD, 0, duplicate_world);
-    if (shim_world.joined && inv_managed())
-        shim_launcher_check(shim_world.size);
-}
-
-int shim_Init(int *argc, char ***argv)
-{
-    shim_clock_start();
-    shim_launcher_read();
-    int result = shim_pmpi.Init(argc, argv);
-    if (result == MPI_SUCCESS && inv_asked())
-        set_up_world();
-    return result;
-}
-
-int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-    shim_clock_start();
-    shim_launcher_read();
-    int result = shim_pmpi.Init_thread(argc, argv, required, provided);
-    if (result == MPI_SUCCESS && inv_asked())
-        set_up_world();
-    return result;
-}
-
-/* MPI_Finalize spins until all ranks have called it, so the ranks wait for each other here first.
- * Sessions may go on. */
-int shim_Finalize(void)
-{
-    int sessions = shim_world_closes(), all_go_on = 0, mine = sessions > 0;
-    struct shim_managed_group *all = shim_managed_group_of_all();
-    if (in_force && all)
-        shim_Allreduce(&mine, &all_go_on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (!sessions)
-        shim_tear_down(true);
-    else if (all)
-        shim_sessions_keep(all, all_go_on);
-    return shim_pmpi.Finalize();
 }
