@@ -17,6 +17,8 @@ TESTS = ("mpi-shim/tests",)
 LAYERS = ("include", "libinvasive",
           "libgomp-invasive/program", "libgomp-invasive/sched", "libgomp-invasive/region",
           "libgomp-invasive/task", "libgomp-invasive/loop", "libgomp-invasive/overlay",
+          "mpi-shim/dispatch", "mpi-shim/ranks", "mpi-shim/measure", "mpi-shim/wait",
+          "mpi-shim/calls", "mpi-shim/setup",
           "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",
           "rmd/config", "rmd/domain", "rmd/restart", "rmd/users", "rmd/serve", "rmd", "client",
           "tools/rmctl/simulate", "tools/rmctl", "tools")
@@ -56,7 +58,8 @@ def modules(top: Path, files: list[Path]) -> dict[Path, set[Path]]:
         for name in INCLUDE.findall((top / file).read_text(errors="replace")):
             known = by_name.get(Path(name).name, [])
             here = ([k for k in known if k == Path(name)] or
-                    [k for k in known if k.parent == file.parent] or known)
+                    [k for k in known if k.parent == file.parent] or
+                    [k for k in known if k.parts[0] == file.parts[0]] or known)
             if len(here) == 1 and here[0].with_suffix("") != module:
                 graph[module].add(here[0].with_suffix(""))
     return graph

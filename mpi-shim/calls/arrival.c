@@ -15,7 +15,21 @@
  * through a whole time slice, so all ranks call the non-blocking form and yield.  The two forms do
  * not match each other, so the choice follows only from what all ranks have in common.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/calls/arrival.h"
+#include "assertion.h"
+#include "mpi-shim/calls/board.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/measure/site.h"
+#include "mpi-shim/measure/workload.h"
+#include "mpi-shim/ranks/comm.h"
+#include "mpi-shim/ranks/managed_group.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/wait/check.h"
+#include "mpi-shim/wait/ring.h"
+#include "mpi-shim/wait/watch.h"
+#include "process.h"
 
 enum { CHECKS_PER_PROGRESS = 64, SOON_US = 1000 };
 
@@ -169,4 +183,36 @@ void shim_arrival_end(struct shim_arrival *a)
     if (!a->waited)
         shim_workload_waited(a->start, end, false);
     shim_site_learn(shim_site(a->call_site), a->start, end);
+}
+
+/* --- before a function that cannot be split */
+
+void shim_arrival_barrier(struct shim_arrival *a, struct shim_comm *c, const void *call_site)
+{
+    if (shim_arrival_begin(a, c, call_site))
+        return;
+    MPI_Request request;
+    if (c->line)
+        shim_arrival_wait(a);
+    else if (shim_pmpi.Ibarrier(c->handle, &request) == MPI_SUCCESS)
+        shim_wait_collective(&request, c, call_site);
+}
+
+int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site)
+{
+    static _Atomic int next;
+    int mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed), highest = mine;
+    MPI_Request request;
+    if (shim_alone(c))
+        return mine;
+    if (shim_hooked)
+        (void)SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+                         shim_pmpi.Allreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle));
+    else if (shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle, &request) ==
+             MPI_SUCCESS)
+        shim_wait_collective(&request, c, call_site);
+    /* relaxed: two threads may take the same number (opened_group.c) */
+    if (highest > mine)
+        atomic_store_explicit(&next, highest + 1, memory_order_relaxed);
+    return highest;
 }

@@ -6,7 +6,17 @@
  * broadcasts the number, at the first collective of a communicator whose ranks are all members.
  * Each rank finds out locally whether they are, with the same result (comm.c).
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/calls/board.h"
+#include "arrival_board.h"
+#include "assertion.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/comm.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/wait/check.h"
+#include "mpi-shim/wait/ring.h"
+#include "mpi-shim/wait/watch.h"
+#include "process.h"
 
 static bool check_board_number(struct shim_wait *w)
 {

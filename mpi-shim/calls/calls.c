@@ -8,7 +8,19 @@
  * Where the library calls the shim while it polls, its blocking function is called instead.
  * Arguments that MPI will refuse go to the blocking function, which reports the error.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/calls/calls.h"
+#include "assertion.h"
+#include "mpi-shim/calls/arguments.h"
+#include "mpi-shim/calls/errhandler.h"
+#include "mpi-shim/calls/partitioned.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/comm.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/wait/check.h"
+#include "mpi-shim/wait/ring.h"
+#include "mpi-shim/wait/watch.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -34,14 +46,6 @@ static bool set_result(struct shim_wait *w, int result, const int *flag)
 }
 
 /* --- point to point */
-
-/* Nothing but MPI_BOTTOM, the address 0, can be NULL; predefined types have no addresses. */
-bool shim_null_buffer_valid(MPI_Datatype datatype)
-{
-    int integers, addresses, datatypes, combiner = MPI_COMBINER_NAMED;
-    shim_pmpi.Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner);
-    return combiner != MPI_COMBINER_NAMED;
-}
 
 /* The blocking function would have begun nothing: the receive must not take a later message. */
 static int cancel_exchange(struct shim_exchange *e)

@@ -4,38 +4,15 @@
  * end before all ranks have arrived.  Their ranks pass an arrival barrier first, with their cores
  * lent, and then call MPI's function.
  */
+#include "mpi-shim/calls/arrival.h"
+#include "mpi-shim/calls/opened_group.h"
+#include "mpi-shim/dispatch/guard.h"
 #include "mpi-shim/dispatch/library.h"
-#include "mpi-shim/shim.h"
-
-void shim_arrival_barrier(struct shim_arrival *a, struct shim_comm *c, const void *call_site)
-{
-    if (shim_arrival_begin(a, c, call_site))
-        return;
-    MPI_Request request;
-    if (c->line)
-        shim_arrival_wait(a);
-    else if (shim_pmpi.Ibarrier(c->handle, &request) == MPI_SUCCESS)
-        shim_wait_collective(&request, c, call_site);
-}
-
-int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site)
-{
-    static _Atomic int next;
-    int mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed), highest = mine;
-    MPI_Request request;
-    if (shim_alone(c))
-        return mine;
-    if (shim_hooked)
-        (void)SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
-                         shim_pmpi.Allreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle));
-    else if (shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle, &request) ==
-             MPI_SUCCESS)
-        shim_wait_collective(&request, c, call_site);
-    /* relaxed: two threads may take the same number (opened_group.c) */
-    if (highest > mine)
-        atomic_store_explicit(&next, highest + 1, memory_order_relaxed);
-    return highest;
-}
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/comm.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/wait/watch.h"
 
 /* With more ranks than cores the non-blocking form, like any other collective (arrival.c), unless
  * that form is slower. */

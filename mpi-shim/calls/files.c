@@ -3,7 +3,12 @@
  * files.c - collectives on files: an arrival barrier comes first (opened_group.c).  MPI's own wait
  * is then only for the access itself.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/calls/opened_group.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/wait/watch.h"
 
 int shim_File_close(MPI_File *file)
 {

@@ -8,7 +8,15 @@
  * target makes progress.  So the target is woken if it sleeps in the wait engine; if it misses the
  * ring, its timer bounds the delay.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/calls/onesided.h"
+#include "mpi-shim/calls/opened_group.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/wait/check.h"
+#include "mpi-shim/wait/ring.h"
+#include "mpi-shim/wait/watch.h"
 
 int shim_wake_target(MPI_Win win, int rank)
 {

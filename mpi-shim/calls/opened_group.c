@@ -13,7 +13,13 @@
  * The tag of a message says what it is for.  Two barriers may have the same tag: messages between
  * two ranks keep their order, so only threads that are in both barriers at once could confuse them.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/calls/opened_group.h"
+#include "assertion.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/managed_group.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/wait/check.h"
+#include "mpi-shim/wait/ring.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,12 @@
  * MPICH 4.0 takes them for failed ones, so MPI_Waitall with such requests does not become
  * MPI_Testall.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/calls/partitioned.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/comm.h"
+#include "mpi-shim/wait/check.h"
+#include "mpi-shim/wait/ring.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -12,7 +12,11 @@
  * type, of which they all must pass the same.  What MPI refuses must not pass, so the types are
  * listed.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/calls/reduce.h"
+#include "mpi-shim/dispatch/library.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/comm.h"
+#include "process.h"
 
 #ifdef SHIM_IREDUCE_HALVES
 #include <pthread.h>

@@ -5,7 +5,7 @@
  * MPI's Fortran library calls each C function from one place, wherever the program's call is.  So
  * the dispatcher has entries for the Fortran functions too.  An entry notes its return address for
  * this thread and jumps to the library's function.  It leaves all arguments as they are, since
- * their number is not known here.  The guard of the C function takes the address (shim.h).
+ * their number is not known here.  The guard of the C function takes the address (guard.h).
  *
  * The entries are in shim-fortran.c, which is generated.  At first an entry leads to a function
  * that looks up the library's one.

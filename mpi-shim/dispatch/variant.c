@@ -2,7 +2,10 @@
 /*
  * variant.c - what the dispatcher sees of the wrappers for one binary interface.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/dispatch/entry.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/dispatch/hook.h"
 
 __thread struct shim_thread shim_thread __attribute__((tls_model("initial-exec")));
 

@@ -21,6 +21,10 @@ from pathlib import Path
 import wrappers as bodies
 from table import parse
 
+# What wrappers and guards use.
+INCLUDED = """calls/arguments calls/arrival calls/board calls/calls calls/errhandler calls/fast_path
+calls/onesided calls/opened_group calls/reduce measure/site_stats wait/check wait/watch""".split()
+
 NEVER_WAIT = "push post init cinit icoll rpost fpost tell drop pass".split()
 
 
@@ -133,7 +137,7 @@ NOTED_ANYWHERE = {"Comm_set_errhandler", "Errhandler_set"}
 
 
 def fast_path(f, condition, begin, ring):
-    """The fast path of the guard (shim.h)."""
+    """The fast path of the guard (mpi-shim/calls/fast_path.h)."""
     yield "    struct shim_comm *c = shim_thread.comm;"
     yield "    struct shim_site *site = shim_site(SHIM_SITE);"
     yield f"    if (!(shim_fast_path(comm) && {condition} &&"
@@ -192,7 +196,8 @@ def tables(functions):
 
 
 def wrappers(functions):
-    yield '#include "mpi-shim/shim.h"\n'
+    yield from (f'#include "mpi-shim/{header}.h"' for header in INCLUDED)
+    yield ""
     yield "/* Into its guard, which would push the arguments again. */"
     yield "#define INLINED inline __attribute__((always_inline))\n"
     yield "struct shim_pmpi shim_pmpi;\n"

@@ -44,8 +44,8 @@ def polled(f, comm="c"):
     yield f"    return polled_{f.name}({comm}, {f.values()});"
 
 
-# The fast path of a guard (shim.h): its condition, what comes before MPI's function, and what rings
-# other ranks after it.
+# The fast path of a guard (fast_path.h): its condition, what comes before MPI's function, and what
+# rings other ranks after it.
 
 def fast_path_send(f):
     yield "shim_fast_path_peer(c, dest)"

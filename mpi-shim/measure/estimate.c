@@ -22,8 +22,11 @@
  * of all work.  Core time is CPU time, since the number of tokens does not say how the kernel
  * divides the cores.
  */
-#include "mpi-shim/shim.h"
 #include "mpi-shim/measure/estimate.h"
+#include "assertion.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/ranks/world.h"
+#include "process.h"
 
 #include <math.h>
 #include <string.h>

@@ -20,13 +20,21 @@
  * changed for good (inv_steady): rmd moves ownership for imbalance that persists, and lending evens
  * out imbalance that comes and goes.  Only the thread that called MPI_Init is measured.
  */
-#include "mpi-shim/shim.h"
-#include "mpi-shim/measure/estimate.h"
+#include "mpi-shim/measure/workload.h"
+#include "assertion.h"
 #include "invasive.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/dispatch/recorded.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/measure/estimate.h"
 #include "mpi-shim/measure/iteration.h"
 #include "mpi-shim/measure/measure.h"
 #include "mpi-shim/measure/phase.h"
 #include "mpi-shim/measure/short_waits.h"
+#include "mpi-shim/measure/site.h"
+#include "mpi-shim/measure/site_stats.h"
+#include "mpi-shim/ranks/world.h"
+#include "process.h"
 #include "steady.h"
 
 #include <math.h>

@@ -7,7 +7,17 @@
  * communicator each rank only translates rank numbers, which is local.
  */
 #define _GNU_SOURCE
-#include "mpi-shim/shim.h"
+#include "mpi-shim/ranks/comm.h"
+#include "arrival_board.h"
+#include "assertion.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/dispatch/recorded.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/handler.h"
+#include "mpi-shim/ranks/managed_group.h"
+#include "mpi-shim/ranks/world.h"
+#include "process.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * handler.c - an error that MPI finds in a wait of the shim is reported to the communicator's error
- * handler, as by the blocking function.
+ * handler.c - error handlers: an error that MPI finds in a wait of the shim is reported to the
+ * communicator's, as by the blocking function (errhandler.c).
  *
  * Open MPI's MPI_Test reports there by itself.  MPICH's MPI_Test reports to the handler of
  * MPI_COMM_SELF, whatever communicator the request is of.  That is MPI_COMM_WORLD's handler until
@@ -18,7 +18,11 @@
  *
  * As long as the program has never set a handler all are the same, and nothing of this happens.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/ranks/handler.h"
+#include "assertion.h"
+#include "mpi-shim/dispatch/library.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/world.h"
 
 #include <pthread.h>
 
@@ -60,8 +64,7 @@ static bool is_predefined(MPI_Errhandler handler)
     return handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL;
 }
 
-/* Does MPI_Test report an error to another handler than that of `comm`? */
-static bool reports_elsewhere(MPI_Comm comm)
+bool shim_errors_go_elsewhere(MPI_Comm comm)
 {
     MPI_Errhandler handler[3];
     MPI_Comm at[3] = {comm};
@@ -111,23 +114,10 @@ void shim_errors_return_end(void)
     pthread_mutex_unlock(&lock);
 }
 
-bool shim_errhandler_suspend_now(struct shim_comm *c, unsigned set)
+void shim_handler_note_set(void)
 {
-    if (c->handlers_seen != set) {
-        c->handler_differs = !shim_is_open_mpi() && reports_elsewhere(c->handle);
-        c->handlers_seen = set;
-    }
-    if (c->handler_differs)
-        shim_errors_return_begin();
-    return c->handler_differs;
-}
-
-int shim_errhandler_resume_now(MPI_Comm comm, int result)
-{
-    shim_errors_return_end();
-    if (result != MPI_SUCCESS)
-        shim_pmpi.Comm_call_errhandler(comm, result);
-    return result;
+    /* relaxed: two threads that set and wait at once have no order in MPI either */
+    atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);
 }
 
 /* While another thread's wait has MPI_ERRORS_RETURN there, the new handler takes effect after
@@ -155,8 +145,7 @@ static int set_handler(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm, MPI_
 {
     bool asked = comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF;
     int result = asked ? set_asked_handler(set, comm, handler) : set(comm, handler);
-    /* relaxed: two threads that set and wait at once have no order in MPI either */
-    atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);
+    shim_handler_note_set();
     return result;
 }
 

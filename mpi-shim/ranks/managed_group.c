@@ -12,7 +12,10 @@
  * If several managed groups have all ranks of a communicator, its ranks use the oldest one.  The
  * ranks of a new managed group agree on its age, which exceeds all ages that one of them knows.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/ranks/managed_group.h"
+#include "assertion.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/world.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -12,7 +12,10 @@
  * all of its own messages before it leaves MPI_Init or returns the new communicator, and messages
  * between two ranks do not overtake each other.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/setup/agreement.h"
+#include "assertion.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "process.h"
 
 #include <sched.h>
 #include <stdlib.h>

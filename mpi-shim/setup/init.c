@@ -3,8 +3,17 @@
  * init.c - MPI_Init and MPI_Finalize: MPI_COMM_WORLD is set up (setup.c) and ends, while sessions
  * (session.c) may go on.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/ranks/managed_group.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/setup/agreement.h"
 #include "mpi-shim/setup/launcher.h"
+#include "mpi-shim/setup/session.h"
+#include "mpi-shim/setup/setup.h"
+#include "mpi-shim/wait/watch.h"
+#include "process.h"
 
 /* Watched where the library calls us.  After MPI_Comm_idup the library would look for non-blocking
  * collectives at every poll (agreement.c). */

@@ -5,10 +5,11 @@
  * An mpiexec of another MPI library than the program's starts n processes of which each believes to
  * be rank 0 of 1, and all do the same work.  No library says so.
  */
-#include "mpi-shim/shim.h"
-#include "complain.h"
 #include "mpi-shim/setup/launcher.h"
+#include "complain.h"
 #include "environment.h"
+#include "mpi-shim/dispatch/library.h"
+#include "process.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -13,7 +13,10 @@
  * hear_limit_ns, so rank 0 never answers a rank that has stopped waiting.  A rank that was absent
  * once is not waited for at the next communicator.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/setup/presence.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/setup/agreement.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,9 +11,14 @@
  * Since a barrier came before, only a rank that dies in these milliseconds is late.
  */
 #define _GNU_SOURCE
-#include "mpi-shim/shim.h"
+#include "mpi-shim/setup/report_gather.h"
+#include "assertion.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/ranks/managed_group.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/setup/agreement.h"
+#include "process.h"
 #include "protocol.h"
-#include "mpi-shim/measure/site_stats.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,21 @@
  * The communicator for the shim's messages belongs to a session of the shim, so that it outlives
  * the program's sessions.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/setup/session.h"
+#include "assertion.h"
+#include "mpi-shim/calls/opened_group.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/dispatch/library.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/ranks/handler.h"
+#include "mpi-shim/ranks/managed_group.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/setup/agreement.h"
+#include "mpi-shim/setup/setup.h"
+#include "mpi-shim/wait/watch.h"
+#include "process.h"
 #include "uncancelled.h"
 
 #include <pthread.h>

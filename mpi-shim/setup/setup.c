@@ -8,15 +8,33 @@
  * force in all ranks or in none, since they use collectives that have to match.
  * (papers/invasive-compute-balancing.txt, section 5.)
  *
- * All ranks of MPI_COMM_WORLD do so in MPI_Init (init.c).  The ranks of a communicator that was made
- * from a session do the same (session.c), and are a managed group then (managed_group.c).
+ * All ranks of MPI_COMM_WORLD do so in MPI_Init (init.c).  The ranks of a communicator that was
+ * made from a session do the same (session.c), and are a managed group then (managed_group.c).
  */
 #define _GNU_SOURCE
-#include "mpi-shim/shim.h"
+#include "mpi-shim/setup/setup.h"
+#include "arrival_board.h"
+#include "assertion.h"
 #include "environment.h"
 #include "hash.h"
 #include "invasive.h"
 #include "launch.h"
+#include "mpi-shim/calls/reduce.h"
+#include "mpi-shim/dispatch/recorded.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/measure/site_stats.h"
+#include "mpi-shim/measure/workload.h"
+#include "mpi-shim/ranks/comm.h"
+#include "mpi-shim/ranks/managed_group.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/setup/agreement.h"
+#include "mpi-shim/setup/presence.h"
+#include "mpi-shim/setup/report_gather.h"
+#include "mpi-shim/wait/tasks.h"
+#include "mpi-shim/wait/watch.h"
+#include "process.h"
 #include "uncancelled.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
  * All ranks draw the same numbers, so each knows what the others contribute.  Some are late, now
  * and then.  After the last agreement, messages of the program have its tag.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/setup/agreement.h"
 
 #include <stdio.h>
 #include <stdlib.h>

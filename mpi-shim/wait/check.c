@@ -6,7 +6,15 @@
  * (shim_check_and_wait), a test becomes one check and, in a run of failed tests, a short wait
  * (shim_check_once).
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/wait/check.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+#include "mpi-shim/measure/workload.h"
+#include "mpi-shim/ranks/comm.h"
+#include "mpi-shim/wait/poll.h"
+#include "mpi-shim/wait/ring.h"
+#include "mpi-shim/wait/tasks.h"
+#include "mpi-shim/wait/wait.h"
 
 void shim_wait(struct shim_wait *w, const void *call_site)
 {

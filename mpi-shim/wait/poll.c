@@ -22,7 +22,13 @@
  * has used a processor for a while (others.c), and none lacks a core.  Where threads or implicit
  * tasks of the OpenMP runtime lack a core, they have this one first, for a limited time.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/wait/poll.h"
+#include "assertion.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/measure/site_stats.h"
+#include "mpi-shim/measure/workload.h"
+#include "mpi-shim/wait/wait.h"
+#include "process.h"
 
 /* Microseconds.  GAP: a gap between two tests that is longer than this, and than 1/GAP_PART of the
  * run so far, is computing; shorter ones may be a time slice of another thread.  RUN: no stay

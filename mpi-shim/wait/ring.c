@@ -8,7 +8,12 @@
  * that came too early to see the flag is made up for by the end of that slice, so the poster needs
  * no fence.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/wait/ring.h"
+#include "arrival_board.h"
+#include "assertion.h"
+#include "mpi-shim/ranks/comm.h"
+#include "mpi-shim/ranks/world.h"
+#include "process.h"
 
 #include <sched.h>
 

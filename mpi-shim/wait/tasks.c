@@ -8,8 +8,12 @@
  * shim for that time.  That is why there is no hook with it (watch.c): the thread would be in the
  * library's progress engine.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/wait/tasks.h"
 #include "environment.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/measure/site_stats.h"
+#include "mpi-shim/wait/wait.h"
+#include "process.h"
 
 #include <stdlib.h>
 

@@ -9,9 +9,18 @@
  * a few times before it sleeps.  Every sleep has a timer, so that MPI makes progress for partners
  * that do not ring.
  */
-#include "mpi-shim/shim.h"
+#include "mpi-shim/wait/wait.h"
+#include "assertion.h"
 #include "futex.h"
+#include "mpi-shim/measure/clock.h"
 #include "mpi-shim/measure/short_waits.h"
+#include "mpi-shim/measure/site.h"
+#include "mpi-shim/measure/site_stats.h"
+#include "mpi-shim/measure/workload.h"
+#include "mpi-shim/ranks/comm.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/wait/ring.h"
+#include "process.h"
 
 /* In microseconds.  WAKE: the cost of a lend in wake-ups; a wait that is likely to be shorter is
  * spun through.  LEND: the cost with cache misses on both sides, where the rank waits little, so

@@ -14,7 +14,19 @@
  * with more processes than cores, in long rows of polls.
  */
 #define _GNU_SOURCE
-#include "mpi-shim/shim.h"
+#include "mpi-shim/wait/watch.h"
+#include "assertion.h"
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/dispatch/hook.h"
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/measure/site.h"
+#include "mpi-shim/measure/site_stats.h"
+#include "mpi-shim/measure/workload.h"
+#include "mpi-shim/ranks/world.h"
+#include "mpi-shim/wait/ring.h"
+#include "mpi-shim/wait/wait.h"
+#include "process.h"
 
 #include <sched.h>
 
