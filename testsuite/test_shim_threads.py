@@ -114,7 +114,7 @@ set pagination off
 set breakpoint pending on
 break shim_Finalize
 run
-printf "hooked %d\\n", *(char *)&shim_hooked
+printf "hooked %d\\n", *(char *)&shim_dispatcher
 delete
 continue
 """

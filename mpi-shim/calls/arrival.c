@@ -118,7 +118,7 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
     /* release: partner is the acquire load in all_arrived() */
     if (c->line)
         atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
-    if (shim_hooked) {
+    if (shim_hooked()) {
         /* With a core for each rank, sleepers wake up while this rank sends.  Else they might wake
          * up on its core before it has sent anything, so they are rung at its first poll. */
         if (c->line && !inv_process.anonymous)
@@ -171,7 +171,7 @@ void shim_arrival_end(struct shim_arrival *a)
 {
     if (!a->comm)
         return;
-    if (shim_hooked) {
+    if (shim_hooked()) {
         shim_watch_end();
         return;
     }
@@ -205,7 +205,7 @@ int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site)
     MPI_Request request;
     if (shim_alone(c))
         return mine;
-    if (shim_hooked)
+    if (shim_hooked())
         (void)SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                          shim_pmpi.Allreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle));
     else if (shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle, &request) ==

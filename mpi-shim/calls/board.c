@@ -29,7 +29,7 @@ static bool check_board_number(struct shim_wait *w)
 static int receive_board_number(struct shim_comm *c, int *first)
 {
     MPI_Request request;
-    if (shim_hooked)
+    if (shim_hooked())
         return SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                           shim_pmpi.Bcast(first, 1, MPI_INT, 0, c->handle));
     int result = shim_pmpi.Ibcast(first, 1, MPI_INT, 0, c->handle, &request);

@@ -93,7 +93,7 @@ int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
                           int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
     struct shim_comm *c = shim_comm(comm);
-    if (shim_hooked)
+    if (shim_hooked())
         return SHIM_WATCH(NULL, shim_member(c, dest), shim_member(c, source),
                           shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source,
                                                      recvtag, comm, status));
@@ -190,7 +190,7 @@ int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
     if (!shim_recv_valid(shim_comm(comm), NULL, 0, MPI_BYTE, source, tag))
         return shim_pmpi.Probe(source, tag, comm, status);
-    if (shim_hooked)
+    if (shim_hooked())
         return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                           shim_pmpi.Probe(source, tag, comm, status));
     struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
@@ -201,7 +201,7 @@ int shim_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
 {
     if (!shim_recv_valid(shim_comm(comm), NULL, 0, MPI_BYTE, source, tag))
         return shim_pmpi.Mprobe(source, tag, comm, message, status);
-    if (shim_hooked)
+    if (shim_hooked())
         return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                           shim_pmpi.Mprobe(source, tag, comm, message, status));
     struct args a = {
@@ -244,8 +244,9 @@ int shim_Wait(MPI_Request *request, MPI_Status *status)
     if (!request)
         return shim_pmpi.Wait(request, status);
     int member = shim_request_member(*request);
-    return shim_hooked ? SHIM_WATCH(NULL, member, SHIM_MEMBER_NONE, shim_pmpi.Wait(request, status))
-                       : shim_wait_one(request, status, member, SHIM_SITE);
+    if (shim_hooked())
+        return SHIM_WATCH(NULL, member, SHIM_MEMBER_NONE, shim_pmpi.Wait(request, status));
+    return shim_wait_one(request, status, member, SHIM_SITE);
 }
 
 /* The library's blocking function for the non-blocking one that `check` calls. */
@@ -269,7 +270,7 @@ static int wait_many(shim_check *check, struct args *a, const void *call_site)
 {
     struct shim_ring_set set;
     shim_ring_set_collect(&set, a->count, a->requests);
-    int result = shim_hooked ? watch_many(check, a) : shim_check_and_wait(check, a, call_site);
+    int result = shim_hooked() ? watch_many(check, a) : shim_check_and_wait(check, a, call_site);
     shim_ring_set_ring(&set);
     return result;
 }
@@ -278,7 +279,7 @@ int shim_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
 {
     if (count <= 0 || !requests)
         return shim_pmpi.Waitall(count, requests, statuses);
-    if (!shim_hooked && shim_any_partitioned(count, requests)) {
+    if (!shim_hooked() && shim_any_partitioned(count, requests)) {
         shim_await_partitioned(count, requests, SHIM_SITE);
         return shim_pmpi.Waitall(count, requests, statuses);
     }

@@ -68,7 +68,7 @@ int shim_Intercomm_create(MPI_Comm comm, int local_leader, MPI_Comm peer_comm, i
                           int tag, MPI_Comm *newcomm)
 {
     struct shim_comm *c = shim_comm(comm);
-    if (shim_hooked)
+    if (shim_hooked())
         return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                           shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader,
                                                      tag, newcomm));
@@ -94,7 +94,7 @@ int shim_Intercomm_create(MPI_Comm comm, int local_leader, MPI_Comm peer_comm, i
 int shim_Comm_disconnect(MPI_Comm *comm)
 {
     struct shim_comm *c = comm ? shim_comm(*comm) : NULL;
-    if (!shim_hooked && shim_managed(c) && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF) {
+    if (!shim_hooked() && shim_managed(c) && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF) {
         struct shim_arrival a;
         shim_arrival_barrier(&a, c, SHIM_SITE);
         shim_arrival_end(&a);

@@ -13,7 +13,7 @@
 int shim_File_close(MPI_File *file)
 {
     struct shim_opened_group *g = file ? shim_opened_group_of_file(*file) : NULL;
-    if (!shim_hooked)
+    if (!shim_hooked())
         shim_opened_group_barrier(g, SHIM_SITE);
     shim_opened_group_detach(g);
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.File_close(file));

@@ -52,7 +52,7 @@ int shim_Win_free(MPI_Win *win)
     struct shim_opened_group *g = win ? shim_opened_group_of_win(*win) : NULL;
     if (!g || is_locked(g) || g->started || g->posted) /* the latter are errors */
         return shim_pmpi.Win_free(win);
-    if (!shim_hooked)
+    if (!shim_hooked())
         shim_opened_group_barrier(g, SHIM_SITE);
     shim_opened_group_detach(g);
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_free(win));
@@ -66,7 +66,7 @@ int shim_Win_post(MPI_Group group, int assertion, MPI_Win win)
     struct shim_opened_group *g = shim_opened_group_of_win(win);
     if (result == MPI_SUCCESS && g) {
         g->posted = true;
-        if (shim_hooked)
+        if (shim_hooked())
             shim_opened_group_ring(g);
         else if (!(assertion & MPI_MODE_NOCHECK))
             shim_opened_group_notify_posted(g, group);
@@ -77,7 +77,7 @@ int shim_Win_post(MPI_Group group, int assertion, MPI_Win win)
 int shim_Win_start(MPI_Group group, int assertion, MPI_Win win)
 {
     struct shim_opened_group *g = shim_opened_group_of_win(win);
-    if (!shim_hooked && g && !g->started && !is_locked(g) && !(assertion & MPI_MODE_NOCHECK))
+    if (!shim_hooked() && g && !g->started && !is_locked(g) && !(assertion & MPI_MODE_NOCHECK))
         shim_opened_group_await_posted(g, group, SHIM_SITE);
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_start(group, assertion, win));
     if (result == MPI_SUCCESS && g)
@@ -114,9 +114,9 @@ int shim_Win_wait(MPI_Win win)
     if (!g || !g->posted)
         return shim_pmpi.Win_wait(win);
     struct exposure e = {.win = win};
-    int result = shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
-                                          shim_pmpi.Win_wait(win))
-                             : shim_check_and_wait(check_win_test, &e, SHIM_SITE);
+    int result = shim_hooked() ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+                                            shim_pmpi.Win_wait(win))
+                               : shim_check_and_wait(check_win_test, &e, SHIM_SITE);
     if (result == MPI_SUCCESS)
         g->posted = false;
     return result;

@@ -18,6 +18,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+/* Of the calling thread.  Written by the entries (shim-fortran.c); the guard of the C function
+ * takes the address and writes NULL. */
 __thread const void *shim_caller __attribute__((tls_model("initial-exec")));
 
 /* Called from the assembly below. */

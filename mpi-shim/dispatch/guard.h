@@ -16,6 +16,7 @@
 #define SHIM_GUARD_H
 
 #include "mpi-shim/dispatch/entry.h"
+#include "mpi-shim/dispatch/variant.h"
 #include "mpi-shim/gen/shim-pmpi.h"
 
 /* Here and in the other headers: all users are in one library, so no access goes through the global
@@ -43,11 +44,11 @@ extern __thread struct shim_thread shim_thread
 
 /* In a Fortran program the return address is in MPI's library; the program's is in the
  * dispatcher's shim_caller then (fortran.c). */
-extern ptrdiff_t shim_caller_offset;
 static inline const void *shim_program_site(const void *return_address)
 {
 #ifdef SHIM_FORTRAN
-    const void **caller = (void *)((char *)__builtin_thread_pointer() + shim_caller_offset);
+    char *thread = __builtin_thread_pointer();
+    const void **caller = (void *)(thread + shim_dispatcher.caller_offset);
     if (__builtin_expect(*caller != NULL, 0)) {
         return_address = *caller;
         *caller = NULL;

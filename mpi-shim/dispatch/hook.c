@@ -15,19 +15,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-static hook_polled *_Atomic on_poll;
-/* Polls from one call of the hook to the next.  relaxed: any value that it has had will do. */
-static _Atomic unsigned every = 1;
 enum { OPAL_LOW_PRIORITY = 8 }; /* what Open MPI does by itself */
-/* Open MPI's own switch; NULL: there is none.  relaxed: all threads find the same */
-static const bool *_Atomic opal_yields;
+
+/* Written by hook_set, and so in set-up only. */
+static struct {
+    hook_polled *_Atomic polled;
+    /* Polls from one call of the hook to the next.  relaxed: any value that it has had will do. */
+    _Atomic unsigned every;
+    /* Open MPI's own switch; NULL: there is none.  relaxed: all threads find the same */
+    const bool *_Atomic opal_yields;
+} hook = {.every = 1};
 
 static inline unsigned call_hook(unsigned polls, unsigned how)
 {
     /* acquire: partner is the store in hook_set */
-    hook_polled *polled = atomic_load_explicit(&on_poll, memory_order_acquire);
+    hook_polled *polled = atomic_load_explicit(&hook.polled, memory_order_acquire);
     unsigned next = polled ? polled(polls, how) : 0;
-    return next ? next : atomic_load_explicit(&every, memory_order_relaxed);
+    return next ? next : atomic_load_explicit(&hook.every, memory_order_relaxed);
 }
 
 /* The function `name` of a library that may have been loaded privately, so that dlsym by default
@@ -76,7 +80,7 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
 
 static int opal_polled(void)
 {
-    const bool *yields = atomic_load_explicit(&opal_yields, memory_order_relaxed);
+    const bool *yields = atomic_load_explicit(&hook.opal_yields, memory_order_relaxed);
     call_hook(OPAL_LOW_PRIORITY, yields && *yields ? HOOK_YIELDS : 0);
     return 0;
 }
@@ -92,16 +96,16 @@ static void enter_opal(void)
     entered = true;
     int (*opal_progress_register)(int (*)(void)) =
         (int (*)(int (*)(void)))find_symbol(libraries, "opal_progress_register_lp");
-    atomic_store_explicit(&opal_yields, find_symbol(libraries, "opal_progress_yield_when_idle"),
-                          memory_order_relaxed);
+    const bool *yields = find_symbol(libraries, "opal_progress_yield_when_idle");
+    atomic_store_explicit(&hook.opal_yields, yields, memory_order_relaxed);
     if (opal_progress_register)
         opal_progress_register(opal_polled);
 }
 
 void hook_set(hook_polled *polled, unsigned every_polls)
 {
-    atomic_store_explicit(&every, every_polls, memory_order_relaxed);
+    atomic_store_explicit(&hook.every, every_polls, memory_order_relaxed);
     /* release: what polled() reads was written before */
-    atomic_store_explicit(&on_poll, polled, memory_order_release);
+    atomic_store_explicit(&hook.polled, polled, memory_order_release);
     enter_opal();
 }

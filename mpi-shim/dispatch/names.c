@@ -50,11 +50,14 @@ struct object {
     const uint32_t *gnu_hash, *hash;
 };
 
-/* Written by scan_objects and its callers, which run in one thread at a time: at start, or under
- * the dynamic linker's lock; read there only. */
+/* The dispatcher.  Written by find_ours at start, in the only thread that there is then. */
 static struct object ours;
-static const struct link_map *last_seen; /* of the dynamic linker's list, and its section */
-static const ElfW(Dyn) *last_section;
+/* Of the dynamic linker's list when it was scanned last, and its section.  Written by scan_objects,
+ * which runs in one thread at a time: at start, or under the dynamic linker's lock. */
+static struct {
+    const struct link_map *map;
+    const ElfW(Dyn) *section;
+} seen;
 
 /* At start these are called before the dispatcher's procedure linkage table has its addresses. */
 extern __typeof(syscall) syscall __attribute__((noplt));
@@ -257,8 +260,8 @@ static void show_names_of(const struct object *o, struct scan *scan)
  * were seen is not there any more. */
 static const struct link_map *first_unseen(void)
 {
-    for (const struct link_map *map = _r_debug.r_map; map && last_seen; map = map->l_next)
-        if (map == last_seen && map->l_ld == last_section)
+    for (const struct link_map *map = _r_debug.r_map; map && seen.map; map = map->l_next)
+        if (map == seen.map && map->l_ld == seen.section)
             return map->l_next;
     return _r_debug.r_map;
 }
@@ -269,8 +272,8 @@ static void scan_objects(struct scan *scan)
         struct object o;
         if (map->l_addr != ours.base && read_object(&o, map) && is_provider(&o))
             show_names_of(&o, scan);
-        last_seen = map;
-        last_section = map->l_ld;
+        seen.map = map;
+        seen.section = map->l_ld;
     }
 }
 

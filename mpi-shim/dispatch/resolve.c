@@ -30,19 +30,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a call does without us: MPI_X is the next one in search order, PMPI_X the library's. */
-static void *own[SHIM_LEVELS][SHIM_CALLS];
-static void *guard[SHIM_CALLS]; /* the variant's; NULL: not wrapped */
-static bool profiled[SHIM_CALLS]; /* the next MPI_X is another's than the MPI library's */
-
+/* The MPI library of the process.  Written under the lock, at the first MPI call; wrap_all reads it
+ * later, in set-up. */
 static struct {
+    pthread_mutex_t lock;
+    bool resolving, resolved;
     void *handle;       /* dlopen's; it stays open: addresses in it are kept */
     void *scope;        /* where MPI_X is looked up for what the program would get */
     uintptr_t from, to; /* the library's addresses */
-} mpi;
-
-static pthread_mutex_t resolve_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static bool resolving, resolved;
+    /* What a call does without us: MPI_X is the next one in search order, PMPI_X the library's. */
+    void *own[SHIM_LEVELS][SHIM_CALLS];
+    void *guard[SHIM_CALLS];   /* the variant's; NULL: not wrapped */
+    bool profiled[SHIM_CALLS]; /* the next MPI_X is another's than the MPI library's */
+} mpi = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP};
 
 /* --- entries */
 
@@ -54,9 +54,9 @@ static void set_entry(enum shim_level level, int call, void *function)
 
 static void set_call(int call, bool wrap)
 {
-    void *wrapper = wrap ? guard[call] : NULL;
-    set_entry(SHIM_MPI, call, wrapper && !profiled[call] ? wrapper : own[SHIM_MPI][call]);
-    set_entry(SHIM_PMPI, call, wrapper ? wrapper : own[SHIM_PMPI][call]);
+    void *wrapper = wrap ? mpi.guard[call] : NULL;
+    set_entry(SHIM_MPI, call, wrapper && !mpi.profiled[call] ? wrapper : mpi.own[SHIM_MPI][call]);
+    set_entry(SHIM_PMPI, call, wrapper ? wrapper : mpi.own[SHIM_PMPI][call]);
 }
 
 /* What management begins with, and a rank that does not want it tells the others in; sessions may
@@ -178,9 +178,9 @@ static void find_own(void)
             next = dlsym(mpi.handle, name);
             library = true;
         }
-        own[SHIM_MPI][call] = next;
-        own[SHIM_PMPI][call] = dlsym(mpi.handle, pmpi);
-        profiled[call] = !library;
+        mpi.own[SHIM_MPI][call] = next;
+        mpi.own[SHIM_PMPI][call] = dlsym(mpi.handle, pmpi);
+        mpi.profiled[call] = !library;
     }
 }
 
@@ -270,7 +270,7 @@ static bool attach_variant(const struct shim_variant *variant)
     }
     for (const struct shim_symbol *s = variant->symbols; s->name; s++)
         if (s->call >= 0 && *s->real)
-            guard[s->call] = s->guard;
+            mpi.guard[s->call] = s->guard;
     *variant->wrap = wrap_all;
     *variant->hook = hook_set;
 #ifdef SHIM_FORTRAN
@@ -296,8 +296,8 @@ static void fill_entries(void)
 /* The thread that was in the middle of it is not in the child; what it has found is. */
 static void after_fork_in_child(void)
 {
-    resolve_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-    resolving = false;
+    mpi.lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    mpi.resolving = false;
 }
 
 static void __attribute__((constructor)) register_fork_handler(void)
@@ -307,7 +307,7 @@ static void __attribute__((constructor)) register_fork_handler(void)
 
 static void *find_target(enum shim_level level, enum shim_call call)
 {
-    if (!own[level][call])
+    if (!mpi.own[level][call])
         return NULL;
     return shim_target(level, call);
 }
@@ -315,17 +315,18 @@ static void *find_target(enum shim_level level, enum shim_call call)
 void *shim_resolve(enum shim_level level, enum shim_call call, const void *caller)
 {
     INV_UNCANCELLED;
-    pthread_mutex_lock(&resolve_lock);
-    if (!resolved && !resolving) {
-        resolving = true; /* the library may call MPI functions while it is asked for its version */
+    pthread_mutex_lock(&mpi.lock);
+    if (!mpi.resolved && !mpi.resolving) {
+        /* The library may call MPI functions while it is asked for its version. */
+        mpi.resolving = true;
         if (find_library(caller)) {
             fill_entries();
-            resolved = true;
+            mpi.resolved = true;
         }
-        resolving = false;
+        mpi.resolving = false;
     }
     void *function = find_target(level, call);
-    pthread_mutex_unlock(&resolve_lock);
+    pthread_mutex_unlock(&mpi.lock);
     if (function)
         return function;
     inv_say_on_stderr("invasive: %s was called but no MPI library that has it is loaded\n",

@@ -35,7 +35,7 @@ def only_if_managed(condition, f):
 
 def watched(f, comm="NULL", peer="SHIM_MEMBER_NONE", other="SHIM_MEMBER_NONE"):
     """Where the library calls the shim while it polls, its own function is called."""
-    yield "    if (shim_hooked)"
+    yield "    if (shim_hooked())"
     yield f"        return SHIM_WATCH({comm}, {peer}, {other},"
     yield f"                          {f.direct()});"
 
@@ -292,7 +292,7 @@ def wrapper_create(f):
     made = f.arg("win", "file")
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(f"{valid_construction(f)} && {made}", f)
-    yield "    int tag = shim_hooked ? 0 : shim_arrival_barrier_tag(c, SHIM_SITE);"
+    yield "    int tag = shim_hooked() ? 0 : shim_arrival_barrier_tag(c, SHIM_SITE);"
     none = f"MPI_{made.upper()}_NULL"
     yield f"    *{made} = {none}; /* stays so where an error handler makes a success of an error */"
     yield f"    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, {f.direct()});"

@@ -177,7 +177,7 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
     struct shim_comm *c = find_or_make_record(comm);
     if (c) {
         shim_thread.comm_drops = drops;
-        shim_thread.fast_path_drops = shim_hooked && !shim_has_sites() ? drops : 0;
+        shim_thread.fast_path_drops = shim_hooked() && !shim_has_sites() ? drops : 0;
         shim_thread.comm = c;
         shim_thread.comm_handle = comm;
     }

@@ -21,7 +21,7 @@ static int duplicate_world(const struct shim_agreement *a, MPI_Comm *own)
 {
     MPI_Request request;
     (void)a;
-    if (shim_hooked)
+    if (shim_hooked())
         return SHIM_WATCH(
             NULL, SHIM_MEMBER_ALL, SHIM_MEMBER_NONE,
             shim_pmpi.Comm_create_group(MPI_COMM_WORLD, shim_world.group, SHIM_TAG_UNUSED, own));

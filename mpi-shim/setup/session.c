@@ -176,7 +176,7 @@ void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on)
  * the other not yet. */
 static void barrier_of_group(MPI_Group group, int tag, const void *call_site)
 {
-    if (shim_managed_group_any() && !shim_hooked && !shim_world.threads_may_call)
+    if (shim_managed_group_any() && !shim_hooked() && !shim_world.threads_may_call)
         shim_arrival_barrier_group(group, tag, call_site);
 }
 

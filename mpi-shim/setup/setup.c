@@ -93,7 +93,7 @@ static struct {
 void shim_threads_call(void)
 {
     shim_world.threads_may_call = true;
-    if (shim_world.in_force && shim_hooked)
+    if (shim_world.in_force && shim_hooked())
         shim_watch_no_more();
 }
 
@@ -316,7 +316,7 @@ static bool hook_works(const struct shim_agreement *a)
 static bool may_be_hooked(const struct shim_agreement *a)
 {
     if (shim_world.in_force)
-        return shim_hooked;
+        return shim_hooked();
     shim_tasks_start();
     if (shim_world.threads_may_call)
         return false;
@@ -330,7 +330,7 @@ static bool may_be_hooked(const struct shim_agreement *a)
  * with it and some without, or the table is full.  Then no rank becomes managed. */
 static bool agree_on_ways(const struct shim_agreement *a, bool good, bool *hooked, int *age)
 {
-    int ways[4] = {good, may_be_hooked(a), !shim_world.in_force || !shim_hooked,
+    int ways[4] = {good, may_be_hooked(a), !shim_world.in_force || !shim_hooked(),
                    -shim_managed_group_latest_age()};
     if (!shim_agreement_min(a, ways, 4) || !ways[0] || !(ways[1] || ways[2])) {
         if (!shim_world.in_force)

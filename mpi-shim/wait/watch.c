@@ -246,7 +246,7 @@ void shim_watch_no_more(void)
 
 void shim_watch_set_up(bool hooked)
 {
-    shim_hooked = hooked;
+    shim_dispatcher.hooked = hooked;
     if (!hooked)
         shim_watch_no_more();
 }

@@ -103,11 +103,11 @@ unsigned shim_polled(unsigned polls, unsigned how);
     })
 /* The same if the library calls the shim while it polls; else calls the function unwatched. */
 #define SHIM_WATCH_OR_CALL(peer, call)                                                             \
-    (shim_hooked ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
+    (shim_hooked() ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
 /* A collective of an unmanaged communicator, watched.  With ranks of other jobs it may be long, and
  * spawned ranks may need the core of this one meanwhile. */
 #define SHIM_WATCH_UNMANAGED(c, call)                                                              \
-    (shim_hooked && (c) && (c)->unmanaged                                                          \
+    (shim_hooked() && (c) && (c)->unmanaged                                                        \
          ? SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, call)                                 \
          : (call))
 
