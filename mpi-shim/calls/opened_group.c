@@ -130,37 +130,40 @@ int shim_text_tag(const char *text)
 
 /* --- opened groups: records that live as long as their window or file */
 
-static struct shim_opened_group *opened_groups;
-static pthread_mutex_t opened_groups_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Written by attach_record and shim_opened_group_detach, under the lock. */
+static struct {
+    pthread_mutex_t lock;
+    struct shim_opened_group *first;
+} opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static const char of_win, of_file;
 
 static struct shim_opened_group *find_record(const void *kind, uintptr_t handle)
 {
-    pthread_mutex_lock(&opened_groups_lock);
-    struct shim_opened_group *g = opened_groups;
+    pthread_mutex_lock(&opened.lock);
+    struct shim_opened_group *g = opened.first;
     while (g && (g->kind != kind || g->handle != handle))
         g = g->next;
-    pthread_mutex_unlock(&opened_groups_lock);
+    pthread_mutex_unlock(&opened.lock);
     return g;
 }
 
 static void attach_record(struct shim_opened_group *g)
 {
-    pthread_mutex_lock(&opened_groups_lock);
-    g->next = opened_groups;
-    opened_groups = g;
-    pthread_mutex_unlock(&opened_groups_lock);
+    pthread_mutex_lock(&opened.lock);
+    g->next = opened.first;
+    opened.first = g;
+    pthread_mutex_unlock(&opened.lock);
 }
 
 void shim_opened_group_detach(struct shim_opened_group *g)
 {
-    pthread_mutex_lock(&opened_groups_lock);
-    for (struct shim_opened_group **link = &opened_groups; g && *link; link = &(*link)->next)
+    pthread_mutex_lock(&opened.lock);
+    for (struct shim_opened_group **link = &opened.first; g && *link; link = &(*link)->next)
         if (*link == g) {
             *link = g->next;
             break;
         }
-    pthread_mutex_unlock(&opened_groups_lock);
+    pthread_mutex_unlock(&opened.lock);
 }
 
 void shim_opened_group_end(struct shim_opened_group *g, bool gone)

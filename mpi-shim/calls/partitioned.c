@@ -18,9 +18,12 @@ struct live {
     MPI_Request request;
     struct live *next;
 };
-static struct live *live;
-static _Atomic int lives;
-static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Written by add_live and shim_Request_free, under the lock. */
+static struct {
+    pthread_mutex_t lock;
+    struct live *first;
+    _Atomic int count; /* read without the lock */
+} live = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void add_live(MPI_Request request, int member)
 {
@@ -28,45 +31,45 @@ static void add_live(MPI_Request request, int member)
     shim_request_note(request, member);
     if (!l)
         return;
-    pthread_mutex_lock(&live_lock);
-    *l = (struct live){request, live};
-    live = l;
+    pthread_mutex_lock(&live.lock);
+    *l = (struct live){request, live.first};
+    live.first = l;
     /* relaxed: a thread that has the request got it after this store */
-    atomic_fetch_add_explicit(&lives, 1, memory_order_relaxed);
-    pthread_mutex_unlock(&live_lock);
+    atomic_fetch_add_explicit(&live.count, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&live.lock);
 }
 
 static bool is_live(MPI_Request request)
 {
-    pthread_mutex_lock(&live_lock);
-    const struct live *l = live;
+    pthread_mutex_lock(&live.lock);
+    const struct live *l = live.first;
     while (l && l->request != request)
         l = l->next;
-    pthread_mutex_unlock(&live_lock);
+    pthread_mutex_unlock(&live.lock);
     return l != NULL;
 }
 
 int shim_Request_free(MPI_Request *request)
 {
     MPI_Request gone = request ? *request : MPI_REQUEST_NULL;
-    if (atomic_load_explicit(&lives, memory_order_relaxed)) {
-        pthread_mutex_lock(&live_lock);
-        for (struct live **link = &live; *link; link = &(*link)->next)
+    if (atomic_load_explicit(&live.count, memory_order_relaxed)) {
+        pthread_mutex_lock(&live.lock);
+        for (struct live **link = &live.first; *link; link = &(*link)->next)
             if ((*link)->request == gone) {
                 struct live *l = *link;
                 *link = l->next;
                 free(l);
-                atomic_fetch_sub_explicit(&lives, 1, memory_order_relaxed);
+                atomic_fetch_sub_explicit(&live.count, 1, memory_order_relaxed);
                 break;
             }
-        pthread_mutex_unlock(&live_lock);
+        pthread_mutex_unlock(&live.lock);
     }
     return shim_pmpi.Request_free(request);
 }
 
 bool shim_any_partitioned(int count, const MPI_Request *requests)
 {
-    if (!atomic_load_explicit(&lives, memory_order_relaxed))
+    if (!atomic_load_explicit(&live.count, memory_order_relaxed))
         return false;
     for (int i = 0; i < count; i++)
         if (is_live(requests[i]))

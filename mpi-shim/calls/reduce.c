@@ -54,21 +54,24 @@ static void reduce_min(void *in, void *inout, int *n, MPI_Datatype *type)
     apply_reduction(MIN, in, inout, n, type);
 }
 
-/* Those that are declared not to commute; under the lock. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool made[REDUCTIONS];
-static MPI_Op in_order[REDUCTIONS];
+/* Operations that are declared not to commute.  Written by get_ordered_op and shim_reduce_end,
+ * under the lock. */
+static struct {
+    pthread_mutex_t lock;
+    bool made[REDUCTIONS];
+    MPI_Op op[REDUCTIONS];
+} ordered = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static MPI_Op get_ordered_op(enum reduction which)
 {
     static MPI_User_function *const functions[REDUCTIONS] = {
         [SUM] = reduce_sum, [PROD] = reduce_prod, [MAX] = reduce_max, [MIN] = reduce_min};
-    pthread_mutex_lock(&lock);
-    if (!made[which])
-        made[which] =
-            shim_pmpi.Op_create((uintptr_t)functions[which], 0, &in_order[which]) == MPI_SUCCESS;
-    MPI_Op op = made[which] ? in_order[which] : predefined_op(which);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&ordered.lock);
+    if (!ordered.made[which])
+        ordered.made[which] =
+            shim_pmpi.Op_create((uintptr_t)functions[which], 0, &ordered.op[which]) == MPI_SUCCESS;
+    MPI_Op op = ordered.made[which] ? ordered.op[which] : predefined_op(which);
+    pthread_mutex_unlock(&ordered.lock);
     return op;
 }
 
@@ -112,13 +115,13 @@ MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype d
 
 void shim_reduce_end(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ordered.lock);
     for (enum reduction which = 0; which < REDUCTIONS; which++) {
-        if (made[which])
-            shim_pmpi.Op_free(&in_order[which]);
-        made[which] = false;
+        if (ordered.made[which])
+            shim_pmpi.Op_free(&ordered.op[which]);
+        ordered.made[which] = false;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ordered.lock);
 }
 
 #else

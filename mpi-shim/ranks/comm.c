@@ -24,15 +24,19 @@
 #include <string.h>
 
 enum { BUCKETS = 1024 };
-static struct shim_comm *buckets[BUCKETS];
-static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The records, by handle.  Written by this file's functions, under the lock. */
+static struct {
+    pthread_mutex_t lock;
+    struct shim_comm *bucket[BUCKETS];
+} comms = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 _Atomic unsigned shim_comm_drops = 1; /* not 0: shim_thread.fast_path_drops */
 
 static struct shim_comm **bucket_of(MPI_Comm comm)
 {
     uint64_t key = (uint64_t)(uintptr_t)comm * UINT64_C(0x9e3779b97f4a7c15);
-    return &buckets[key >> 54];
+    return &comms.bucket[key >> 54];
 }
 
 /* The group's ranks in MPI_COMM_WORLD, MPI_UNDEFINED for those outside; for the caller to free. */
@@ -141,7 +145,7 @@ static struct shim_comm *make_record(MPI_Comm comm)
 
 static struct shim_comm *find_or_make_record(MPI_Comm comm)
 {
-    pthread_mutex_lock(&comms_lock);
+    pthread_mutex_lock(&comms.lock);
     struct shim_comm **bucket = bucket_of(comm), *c = *bucket;
     while (c && c->handle != comm)
         c = c->next;
@@ -149,7 +153,7 @@ static struct shim_comm *find_or_make_record(MPI_Comm comm)
         c->next = *bucket;
         *bucket = c;
     }
-    pthread_mutex_unlock(&comms_lock);
+    pthread_mutex_unlock(&comms.lock);
     return c;
 }
 
@@ -159,13 +163,13 @@ static struct shim_comm *find_or_make_record(MPI_Comm comm)
 void shim_comms_recheck(void)
 {
     int rank;
-    pthread_mutex_lock(&comms_lock);
+    pthread_mutex_lock(&comms.lock);
     for (int b = 0; b < BUCKETS; b++)
-        for (struct shim_comm *c = buckets[b]; c; c = c->next)
+        for (struct shim_comm *c = comms.bucket[b]; c; c = c->next)
             if (c->unmanaged && (c->handle != MPI_COMM_WORLD || shim_world.open) &&
                 get_rank(c->handle, &rank))
                 find_members(c);
-    pthread_mutex_unlock(&comms_lock);
+    pthread_mutex_unlock(&comms.lock);
 }
 
 struct shim_comm *shim_comm_find(MPI_Comm comm)
@@ -204,7 +208,7 @@ void shim_comm_drop(MPI_Comm comm)
 {
     if (comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
         return; /* an error, which the MPI library reports */
-    pthread_mutex_lock(&comms_lock);
+    pthread_mutex_lock(&comms.lock);
     for (struct shim_comm **link = bucket_of(comm); *link; link = &(*link)->next)
         if ((*link)->handle == comm) {
             struct shim_comm *c = *link;
@@ -212,17 +216,17 @@ void shim_comm_drop(MPI_Comm comm)
             drop_record(c);
             break;
         }
-    pthread_mutex_unlock(&comms_lock);
+    pthread_mutex_unlock(&comms.lock);
 }
 
 void shim_comm_drop_all(void)
 {
-    pthread_mutex_lock(&comms_lock);
+    pthread_mutex_lock(&comms.lock);
     for (int b = 0; b < BUCKETS; b++)
-        while (buckets[b]) {
-            struct shim_comm *c = buckets[b];
-            buckets[b] = c->next;
+        while (comms.bucket[b]) {
+            struct shim_comm *c = comms.bucket[b];
+            comms.bucket[b] = c->next;
             drop_record(c);
         }
-    pthread_mutex_unlock(&comms_lock);
+    pthread_mutex_unlock(&comms.lock);
 }

@@ -33,7 +33,8 @@ struct shim_comm {
 
 /* The communicator's record; NULL for an invalid handle, which MPI's own function will report. */
 struct shim_comm *shim_comm_find(MPI_Comm comm);
-extern _Atomic unsigned shim_comm_drops; /* how many have been dropped */
+/* How many have been dropped.  Written by drop_record only. */
+extern _Atomic unsigned shim_comm_drops;
 static inline struct shim_comm *shim_comm(MPI_Comm comm)
 {
     /* acquire: partner is the increment in drop_record, before which nothing was freed */

@@ -28,15 +28,17 @@
 
 _Atomic unsigned shim_handlers_set;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int returning; /* waits that need MPI_ERRORS_RETURN now; several threads may wait */
-/* While returning > 0: the program's handlers, and the communicators that have
- * MPI_ERRORS_RETURN. */
-static MPI_Errhandler saved[2];
-static MPI_Comm saved_of[2];
-static int saved_count;
-
-static bool world_set, self_set; /* by the program; under the lock */
+/* Written by this file's functions, under the lock. */
+static struct {
+    pthread_mutex_t lock;
+    bool world_set, self_set; /* by the program */
+    int returning; /* waits that need MPI_ERRORS_RETURN now; several threads may wait */
+    /* While returning > 0: the program's handlers, and the communicators that have
+     * MPI_ERRORS_RETURN. */
+    MPI_Errhandler saved[2];
+    MPI_Comm saved_of[2];
+    int count;
+} handlers = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The communicators whose handlers MPI_Test may call; returns their number. */
 static int asked_comms(MPI_Comm at[2])
@@ -56,7 +58,7 @@ static int comms_to_change(MPI_Comm at[2])
 {
     int count = asked_comms(at);
     inv_assert(count >= 0 && count <= 2);
-    return count == 2 && !self_set ? 1 : count;
+    return count == 2 && !handlers.self_set ? 1 : count;
 }
 
 static bool is_predefined(MPI_Errhandler handler)
@@ -82,36 +84,36 @@ bool shim_errors_go_elsewhere(MPI_Comm comm)
 
 bool shim_handlers_are_defaults(void)
 {
-    pthread_mutex_lock(&lock);
-    bool defaults = !world_set && !self_set && !shim_is_open_mpi();
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&handlers.lock);
+    bool defaults = !handlers.world_set && !handlers.self_set && !shim_is_open_mpi();
+    pthread_mutex_unlock(&handlers.lock);
     return defaults;
 }
 
 void shim_errors_return_begin(void)
 {
-    pthread_mutex_lock(&lock);
-    if (returning == 0)
-        saved_count = comms_to_change(saved_of);
-    for (int i = 0; returning == 0 && i < saved_count; i++) {
-        shim_pmpi.Comm_get_errhandler(saved_of[i], &saved[i]);
-        shim_pmpi.Comm_set_errhandler(saved_of[i], MPI_ERRORS_RETURN);
+    pthread_mutex_lock(&handlers.lock);
+    if (handlers.returning == 0)
+        handlers.count = comms_to_change(handlers.saved_of);
+    for (int i = 0; handlers.returning == 0 && i < handlers.count; i++) {
+        shim_pmpi.Comm_get_errhandler(handlers.saved_of[i], &handlers.saved[i]);
+        shim_pmpi.Comm_set_errhandler(handlers.saved_of[i], MPI_ERRORS_RETURN);
     }
-    returning++;
-    pthread_mutex_unlock(&lock);
+    handlers.returning++;
+    pthread_mutex_unlock(&handlers.lock);
 }
 
 void shim_errors_return_end(void)
 {
-    pthread_mutex_lock(&lock);
-    inv_assert(returning > 0 && saved_count >= 0 && saved_count <= 2);
-    returning--;
-    for (int i = 0; returning == 0 && i < saved_count; i++) {
-        shim_pmpi.Comm_set_errhandler(saved_of[i], saved[i]);
-        if (!is_predefined(saved[i]))
-            shim_pmpi.Errhandler_free(&saved[i]);
+    pthread_mutex_lock(&handlers.lock);
+    inv_assert(handlers.returning > 0 && handlers.count >= 0 && handlers.count <= 2);
+    handlers.returning--;
+    for (int i = 0; handlers.returning == 0 && i < handlers.count; i++) {
+        shim_pmpi.Comm_set_errhandler(handlers.saved_of[i], handlers.saved[i]);
+        if (!is_predefined(handlers.saved[i]))
+            shim_pmpi.Errhandler_free(&handlers.saved[i]);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&handlers.lock);
 }
 
 void shim_handler_note_set(void)
@@ -125,17 +127,17 @@ void shim_handler_note_set(void)
 static int set_asked_handler(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm,
                              MPI_Errhandler handler)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&handlers.lock);
     int result = set(comm, handler);
-    *(comm == MPI_COMM_SELF ? &self_set : &world_set) |= result == MPI_SUCCESS;
-    for (int i = 0; returning && result == MPI_SUCCESS && i < saved_count; i++)
-        if (comm == saved_of[i]) {
-            if (!is_predefined(saved[i]))
-                shim_pmpi.Errhandler_free(&saved[i]);
-            shim_pmpi.Comm_get_errhandler(comm, &saved[i]);
+    *(comm == MPI_COMM_SELF ? &handlers.self_set : &handlers.world_set) |= result == MPI_SUCCESS;
+    for (int i = 0; handlers.returning && result == MPI_SUCCESS && i < handlers.count; i++)
+        if (comm == handlers.saved_of[i]) {
+            if (!is_predefined(handlers.saved[i]))
+                shim_pmpi.Errhandler_free(&handlers.saved[i]);
+            shim_pmpi.Comm_get_errhandler(comm, &handlers.saved[i]);
             shim_pmpi.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
         }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&handlers.lock);
     return result;
 }
 

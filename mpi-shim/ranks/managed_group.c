@@ -20,14 +20,17 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The oldest first.  Written under the lock, with release.  Read without the lock: a managed group
- * lives until the last finalize, when no thread calls MPI any more. */
-static struct shim_managed_group *_Atomic groups;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Written by shim_managed_group_add, under the lock, with release, and by shim_managed_groups_end.
+ * Read without the lock: a managed group lives until the last finalize, when no thread calls MPI
+ * any more. */
+static struct {
+    pthread_mutex_t lock;
+    struct shim_managed_group *_Atomic oldest; /* the others follow by age */
+} groups = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct shim_managed_group *first_group(void)
 {
-    return atomic_load_explicit(&groups, memory_order_acquire);
+    return atomic_load_explicit(&groups.oldest, memory_order_acquire);
 }
 
 static struct shim_managed_group *next_group(const struct shim_managed_group *g)
@@ -91,20 +94,20 @@ void shim_managed_group_add(const int *world_rank, int size, int number, MPI_Com
     g->size = size;
     g->age = age;
     g->number = number;
-    pthread_mutex_lock(&lock);
-    struct shim_managed_group *_Atomic *link = &groups;
+    pthread_mutex_lock(&groups.lock);
+    struct shim_managed_group *_Atomic *link = &groups.oldest;
     struct shim_managed_group *at;
     while ((at = atomic_load_explicit(link, memory_order_relaxed)) && is_older(at, g))
         link = &at->next;
     atomic_store_explicit(&g->next, at, memory_order_relaxed);
     atomic_store_explicit(link, g, memory_order_release);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&groups.lock);
 }
 
 void shim_managed_groups_end(void)
 {
     struct shim_managed_group *g = first_group(), *next;
-    atomic_store_explicit(&groups, NULL, memory_order_relaxed);
+    atomic_store_explicit(&groups.oldest, NULL, memory_order_relaxed);
     for (; g; g = next) {
         next = next_group(g);
         if (g->own != MPI_COMM_NULL)

@@ -29,25 +29,27 @@
 #include <stdio.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* under the lock, as the writes of shim_world.open */
-static int sessions;
-static bool own_open;
-static MPI_Session own;
+/* Written by this file's functions, under the lock, as is shim_world.open. */
+static struct {
+    pthread_mutex_t lock;
+    int count; /* that the program has open */
+    bool own_open;
+    MPI_Session own; /* the shim's */
+} sessions = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void shim_world_opens(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&sessions.lock);
     shim_world.open = true;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sessions.lock);
 }
 
 int shim_world_closes(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&sessions.lock);
     shim_world.open = false;
-    int open = sessions;
-    pthread_mutex_unlock(&lock);
+    int open = sessions.count;
+    pthread_mutex_unlock(&sessions.lock);
     return open;
 }
 
@@ -71,24 +73,25 @@ static bool threads_may_call(MPI_Session session)
 /* The group of all ranks, in the shim's session; under the lock. */
 static bool open_own(MPI_Info info, MPI_Group *all)
 {
-    if (!own_open && shim_pmpi.Session_init(info, MPI_ERRORS_RETURN, &own) != MPI_SUCCESS)
+    if (!sessions.own_open &&
+        shim_pmpi.Session_init(info, MPI_ERRORS_RETURN, &sessions.own) != MPI_SUCCESS)
         return false;
-    own_open = true;
-    return shim_pmpi.Group_from_session_pset(own, "mpi://WORLD", all) == MPI_SUCCESS;
+    sessions.own_open = true;
+    return shim_pmpi.Group_from_session_pset(sessions.own, "mpi://WORLD", all) == MPI_SUCCESS;
 }
 
 static void note_opened(MPI_Session session, MPI_Info info)
 {
     INV_UNCANCELLED;
     MPI_Group all;
-    pthread_mutex_lock(&lock);
-    inv_assert(sessions >= 0);
-    sessions++;
+    pthread_mutex_lock(&sessions.lock);
+    inv_assert(sessions.count >= 0);
+    sessions.count++;
     if (threads_may_call(session))
         shim_threads_call();
     if (!shim_world.joined && inv_wanted() && open_own(info, &all))
         shim_join(all);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sessions.lock);
 }
 
 int shim_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
@@ -114,18 +117,18 @@ static bool barrier_at_end(void)
 static void close_last(void)
 {
     shim_tear_down(barrier_at_end());
-    if (own_open)
-        shim_pmpi.Session_finalize(&own);
-    own_open = false;
+    if (sessions.own_open)
+        shim_pmpi.Session_finalize(&sessions.own);
+    sessions.own_open = false;
 }
 
 int shim_Session_finalize(MPI_Session *session)
 {
     bool last = false;
     if (session && *session != MPI_SESSION_NULL) {
-        pthread_mutex_lock(&lock);
-        last = sessions > 0 && --sessions == 0 && !shim_world.open;
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_lock(&sessions.lock);
+        last = sessions.count > 0 && --sessions.count == 0 && !shim_world.open;
+        pthread_mutex_unlock(&sessions.lock);
     }
     if (last)
         close_last();
@@ -158,9 +161,9 @@ void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on)
     if (all->number != 0)
         return; /* the communicator is of the shim's session already */
     all->own = MPI_COMM_NULL;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&sessions.lock);
     bool open = open_own(MPI_INFO_NULL, &group);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sessions.lock);
     if (open) { /* in the place of MPI_COMM_WORLD's group */
         shim_pmpi.Group_free(&shim_world.group);
         shim_world.group = group;
