@@ -44,6 +44,7 @@ struct shim_world {
     _Atomic int members;
     struct shim_member member[INV_MAX_SLOTS];
     int *member_of; /* world rank -> member number or SHIM_MEMBER_NONE */
+    bool *absent;   /* by world rank: it did not answer; NULL: none so far.  Writer: presence.c */
     MPI_Group group;
     int tag_ub;
 };

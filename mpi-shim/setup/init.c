@@ -38,7 +38,7 @@ static bool threads_call_at_once(void)
     return level == MPI_THREAD_MULTIPLE;
 }
 
-static void set_up_world(void)
+static void set_up_world(const struct shim_launcher *launcher)
 {
     MPI_Group world;
     shim_world_opens();
@@ -48,26 +48,28 @@ static void set_up_world(void)
         shim_join(world);
     shim_set_up(MPI_COMM_WORLD, 0, duplicate_world);
     if (shim_world.joined && inv_managed())
-        shim_launcher_check(shim_world.size);
+        shim_launcher_check(launcher, shim_world.size);
 }
 
 int shim_Init(int *argc, char ***argv)
 {
+    struct shim_launcher launcher;
     shim_clock_start();
-    shim_launcher_read();
+    shim_launcher_read(&launcher);
     int result = shim_pmpi.Init(argc, argv);
     if (result == MPI_SUCCESS && inv_asked())
-        set_up_world();
+        set_up_world(&launcher);
     return result;
 }
 
 int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
+    struct shim_launcher launcher;
     shim_clock_start();
-    shim_launcher_read();
+    shim_launcher_read(&launcher);
     int result = shim_pmpi.Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS && inv_asked())
-        set_up_world();
+        set_up_world(&launcher);
     return result;
 }
 

@@ -14,12 +14,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Written by shim_launcher_read, read by shim_launcher_check: in MPI_Init, by its thread. */
-static struct {
-    const char *name;
-    long ranks, rank; /* 0, 0: no launcher has said that there are several */
-} launcher;
-
 static long read_number(const char *variable)
 {
     const char *text = inv_getenv(variable);
@@ -31,7 +25,7 @@ static long read_number(const char *variable)
 /* Before MPI_Init, in which a library may set variables that other launchers use.  If one launcher
  * has started another, the variables of both are set: only if none says one rank, ranks are
  * missing. */
-void shim_launcher_read(void)
+void shim_launcher_read(struct shim_launcher *launcher)
 {
     static const struct {
         const char *ranks, *rank, *name;
@@ -40,29 +34,30 @@ void shim_launcher_read(void)
         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "the mpiexec of Open MPI"},
         {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"},
     };
+    *launcher = (struct shim_launcher){.ranks = 0};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         long ranks = read_number(all[i].ranks), rank = read_number(all[i].rank);
         if (ranks == 1) {
-            launcher.ranks = 0;
+            launcher->ranks = 0;
             return;
         }
-        if (ranks < 0 || rank < 0 || launcher.ranks)
+        if (ranks < 0 || rank < 0 || launcher->ranks)
             continue;
-        launcher.name = all[i].name;
-        launcher.ranks = ranks;
-        launcher.rank = rank;
+        launcher->name = all[i].name;
+        launcher->ranks = ranks;
+        launcher->rank = rank;
     }
 }
 
-void shim_launcher_check(int ranks)
+void shim_launcher_check(const struct shim_launcher *launcher, int ranks)
 {
-    if (ranks != 1 || launcher.ranks < 2)
+    if (ranks != 1 || launcher->ranks < 2)
         return;
     struct inv_record *r = atomic_load_explicit(&inv_process.record, memory_order_acquire);
     if (r)
-        atomic_store_explicit(&r->launched, (uint32_t)launcher.ranks, memory_order_relaxed);
-    if (launcher.rank == 0)
+        atomic_store_explicit(&r->launched, (uint32_t)launcher->ranks, memory_order_relaxed);
+    if (launcher->rank == 0)
         inv_say_on_stderr("invasive: %s has started %ld ranks, but each is rank 0 of 1, since the "
                           "program's MPI is %s: start it with the mpiexec of that.\n",
-                          launcher.name, launcher.ranks, SHIM_LIBRARY_NAME);
+                          launcher->name, launcher->ranks, SHIM_LIBRARY_NAME);
 }

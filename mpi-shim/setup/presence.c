@@ -26,14 +26,12 @@ enum { TAG = 32749 };
  * for its answer: the same, and time enough to answer all of them. */
 static const uint64_t hear_limit_ns = 10000000000, answer_limit_ns = 30000000000;
 
-static bool *known_absent; /* by rank in MPI_COMM_WORLD; NULL: none so far */
-
 /* NULL: no rank has been absent yet, or this one is not in MPI_COMM_WORLD. */
 static bool *absence_of(const struct shim_agreement *a, int rank)
 {
     int world_rank = a->world_rank ? a->world_rank[rank] : -1;
-    return known_absent && (unsigned)world_rank < (unsigned)shim_world.size
-               ? &known_absent[world_rank]
+    return shim_world.absent && (unsigned)world_rank < (unsigned)shim_world.size
+               ? &shim_world.absent[world_rank]
                : NULL;
 }
 
@@ -47,8 +45,8 @@ static bool is_absent(const struct shim_agreement *a, int rank)
  * lost. */
 static void note_absent(const struct shim_agreement *a, int rank)
 {
-    if (!known_absent && shim_world.size > 0)
-        known_absent = calloc((size_t)shim_world.size, sizeof *known_absent);
+    if (!shim_world.absent && shim_world.size > 0)
+        shim_world.absent = calloc((size_t)shim_world.size, sizeof *shim_world.absent);
     bool *absence = absence_of(a, rank);
     if (absence)
         *absence = true;

@@ -5,6 +5,7 @@
 
 #include "mpi-shim/gen/shim-pmpi.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
@@ -17,12 +18,19 @@ struct shim_location {
                                         on its node */
     int32_t threads; /* boolean: several of its threads may call MPI at once */
 };
-/* Which rank sends its report, and to which.  Called in set-up by all ranks of MPI_COMM_WORLD;
- * `all` is in order of their rank there. */
-void shim_report_gather_plan(const struct shim_location *all);
+/* Which rank sends its report, and to which. */
+struct shim_report_plan {
+    bool takes_part; /* this rank does */
+    MPI_Comm comm;   /* of the managed group of all ranks */
+    int root;        /* world rank */
+    int *from;       /* at the root: the ranks that send */
+    unsigned count;  /* of these ranks; known to all */
+};
+/* Called in set-up by all ranks of MPI_COMM_WORLD; `all` is in order of their rank there. */
+void shim_report_gather_plan(struct shim_report_plan *plan, const struct shim_location *all);
 /* Called in the last finalize, after a barrier, with the record stopped.  Its time limits are in
  * report_gather.c.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
-void shim_report_gather(MPI_Comm comm);
+void shim_report_gather(struct shim_report_plan *plan, MPI_Comm comm);
 
 #pragma GCC visibility pop
 #endif

@@ -80,15 +80,19 @@ static uint64_t domain_identity(void)
     return hash;
 }
 
-/* Threads may make the first communicators of two sessions at once.  Held only for local work,
- * never across messages: other ranks may make the two in another order. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* The lines for the sleep flags of this node's ranks.  Of the ranks that have no line yet, the
- * first reserves lines for all; the last of them to end frees these. */
+/* Written in set-up and in the last finalize, by this file; the plan by report_gather.c. */
 static struct {
-    int first, lines, mine; /* mine: -1 none */
-} sleep_flags = {.mine = -1};
+    /* Threads may make the first communicators of two sessions at once.  Held only for local work,
+     * never across messages: other ranks may make the two in another order. */
+    pthread_mutex_t lock;
+    /* The lines for the sleep flags of this node's ranks.  Of the ranks that have no line yet, the
+     * first reserves lines for all; the last of them to end frees these. */
+    struct {
+        int first, lines, mine; /* mine: -1 none */
+    } sleep_flags;
+    unsigned polls_seen; /* by count_poll, while hook_works tests the hook */
+    struct shim_report_plan report_plan;
+} setup = {.lock = PTHREAD_MUTEX_INITIALIZER, .sleep_flags.mine = -1};
 
 void shim_threads_call(void)
 {
@@ -158,14 +162,14 @@ static void leave_lines(int first, int lines)
 static void take_line(int first, int lines, int mine)
 {
     inv_assert(first >= 0 && mine >= first && mine < first + lines);
-    pthread_mutex_lock(&lock);
-    bool need = sleep_flags.mine < 0;
+    pthread_mutex_lock(&setup.lock);
+    bool need = setup.sleep_flags.mine < 0;
     if (need) {
-        sleep_flags.first = first;
-        sleep_flags.lines = lines;
-        sleep_flags.mine = mine;
+        setup.sleep_flags.first = first;
+        setup.sleep_flags.lines = lines;
+        setup.sleep_flags.mine = mine;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&setup.lock);
     if (!need)
         leave_lines(first, lines);
 }
@@ -189,7 +193,7 @@ static void give_lines(const struct shim_agreement *a, struct shim_location *all
 static void number_members(const struct shim_agreement *a, const struct shim_location *all,
                            uint64_t domain)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&setup.lock);
     for (int r = 0; r < a->size; r++) {
         int world_rank = a->world_rank[r], n = shim_world.members;
         if (all[r].domain != domain || !inv_slot_valid(inv_process.table, all[r].slot) ||
@@ -204,7 +208,7 @@ static void number_members(const struct shim_agreement *a, const struct shim_loc
         shim_world.member_of[world_rank] = n;
         shim_world.members = n + 1;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&setup.lock);
 }
 
 /* Finds the members and the lines of their sleep flags.  Every rank calls shim_agreement_allgather
@@ -215,9 +219,9 @@ static bool exchange_members(const struct shim_agreement *a)
     struct shim_location *all = calloc((size_t)a->size, sizeof *all);
     if (!all)
         abort(); /* the other ranks wait for this one */
-    struct shim_location mine = {domain_identity(), (int32_t)inv_process.slot, sleep_flags.mine,
-                                    shim_recorded(), inv_report_is_here(),
-                                    shim_world.threads_may_call};
+    struct shim_location mine = {domain_identity(),      (int32_t)inv_process.slot,
+                                 setup.sleep_flags.mine, shim_recorded(),
+                                 inv_report_is_here(),   shim_world.threads_may_call};
     bool good = shim_agreement_allgather(a, &mine, all, sizeof mine);
     int leader = leader_of(a, all, mine.domain), lines = 0, first = -1;
     bool again = false;
@@ -237,13 +241,13 @@ static bool exchange_members(const struct shim_agreement *a)
         if (good)
             give_lines(a, all, mine.domain, first);
     }
-    mine.flag_line = sleep_flags.mine;
+    mine.flag_line = setup.sleep_flags.mine;
     if (again)
         good = shim_agreement_allgather(a, &mine, all, sizeof mine) && good;
     if (good)
         number_members(a, all, mine.domain);
     if (good && a->size == shim_world.size)
-        shim_report_gather_plan(all);
+        shim_report_gather_plan(&setup.report_plan, all);
     free(firsts);
     free(all);
     return good;
@@ -285,11 +289,10 @@ static uint64_t job_number(void)
     return (uint64_t)(uint32_t)pid << 32 | (line + 1);
 }
 
-static unsigned polls_seen;
 static unsigned count_poll(unsigned polls, unsigned how)
 {
     (void)how;
-    polls_seen += polls;
+    setup.polls_seen += polls;
     return 0;
 }
 
@@ -299,16 +302,16 @@ static bool hook_works(const struct shim_agreement *a)
 {
     int sent = 0, received = 0, flag = 0;
     MPI_Request receive, send;
-    polls_seen = 0;
+    setup.polls_seen = 0;
     shim_hook_set(count_poll, 1);
     int result = shim_pmpi.Irecv(&received, 1, MPI_INT, a->rank, 0, a->comm, &receive);
     if (result != MPI_SUCCESS)
         return false;
-    for (int i = 0; i < 100 && polls_seen == 0; i++)
+    for (int i = 0; i < 100 && setup.polls_seen == 0; i++)
         shim_pmpi.Test(&receive, &flag, MPI_STATUS_IGNORE);
     shim_complete(shim_pmpi.Isend(&sent, 1, MPI_INT, a->rank, 0, a->comm, &send), &send);
     shim_complete(MPI_SUCCESS, &receive);
-    return polls_seen > 0;
+    return setup.polls_seen > 0;
 }
 
 /* Can this rank use the hook?  A rank alone can: its messages to itself make no polls, and it waits
@@ -346,7 +349,7 @@ static void begin_management(const struct shim_agreement *a)
 {
     int *tag_ub, flag = 0;
     shim_pmpi.Comm_get_attr(a->comm, MPI_TAG_UB, &tag_ub, &flag);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&setup.lock);
     if (!shim_world.in_force) {
         shim_world.tag_ub = flag ? *tag_ub : 32767;
         shim_clock_measure();
@@ -355,7 +358,7 @@ static void begin_management(const struct shim_agreement *a)
         shim_workload_start();
         shim_world.in_force = true;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&setup.lock);
 }
 
 /* The process goes on unmanaged, unless management has begun with another communicator. */
@@ -424,9 +427,9 @@ void shim_tear_down(bool synchronised)
         shim_comm_drop_all();
         shim_reduce_end();
         if (synchronised && all)
-            shim_report_gather(all->own);
-        leave_lines(sleep_flags.first, sleep_flags.lines);
-        sleep_flags.mine = -1;
+            shim_report_gather(&setup.report_plan, all->own);
+        leave_lines(setup.sleep_flags.first, setup.sleep_flags.lines);
+        setup.sleep_flags.mine = -1;
         shim_managed_groups_end();
         shim_world.in_force = false;
     }
