@@ -33,31 +33,13 @@
 
 /* The least distance of two moments.  APART_US: us for each member, whose moments cost some 0.1 us
  * to read.  CPU_APART_US: where a moment takes a system call, for CPU time. */
-enum { PENDING = 16, APART_US = 10, CPU_APART_US = 1000 };
+enum { APART_US = 10, CPU_APART_US = 1000 };
 
-/* What a rank has computed until a time, in ns: t (oversubscribed: core time) and u. */
-struct sum {
-    double alone, useful;
-};
-
-/* Of the thread that called MPI_Init. */
-static struct {
-    double own;     /* cores of a rank; less than one: oversubscribed */
-    struct sum now; /* of this rank */
-    /* ticks: nothing had been computed; its last moment; and one in the call in which the iteration
-     * ends, 0 none */
-    uint64_t began, noted, arrived;
-    uint64_t cpu_start_ns;
-
-    /* the first member's: intervals that are to be judged when all have a moment after them */
-    uint64_t pending[PENDING], judged; /* ticks: ends of intervals; what has been judged ends here */
-    unsigned count;
-    struct sum then[INV_MAX_SLOTS]; /* of each member, until `judged` */
-    double slowest_ns, unmoved_ns, judged_ns; /* as in the record */
-} estimate;
-
-static bool oversubscribed(void) { return estimate.own < 1; }
-static bool is_cpu_time(void) { return oversubscribed() && !inv_process.emulated; }
+static bool oversubscribed(const struct shim_estimate *e) { return e->own < 1; }
+static bool is_cpu_time(const struct shim_estimate *e)
+{
+    return oversubscribed(e) && !inv_process.emulated;
+}
 
 static struct inv_record *our_record(void)
 {
@@ -65,28 +47,29 @@ static struct inv_record *our_record(void)
 }
 
 /* CPU time so far, outside of waits for MPI. */
-static double cpu_ns(const struct inv_record *r)
+static double cpu_ns(const struct shim_estimate *e, const struct inv_record *r)
 {
-    double all = (double)(inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - estimate.cpu_start_ns);
+    double all = (double)(inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - e->cpu_start_ns);
     double spun = (double)atomic_load_explicit(&r->spun_ns, memory_order_relaxed);
     return fmax(all - spun, 0);
 }
 
-void shim_estimate_start(uint64_t now)
+void shim_estimate_start(struct shim_estimate *e, uint64_t now)
 {
     struct inv_record *r = our_record();
     if (!r || shim_world.members < 1)
         return;
-    memset(&estimate, 0, sizeof estimate);
-    estimate.own = (double)inv_process.ncores / shim_world.members;
-    estimate.began = estimate.noted = estimate.judged = now;
-    if (is_cpu_time())
-        estimate.cpu_start_ns = inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    memset(e, 0, sizeof *e);
+    e->own = (double)inv_process.ncores / shim_world.members;
+    e->began = e->noted = e->judged = now;
+    if (is_cpu_time(e))
+        e->cpu_start_ns = inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* --- moments */
 
-static void note_moment(struct inv_record *r, uint64_t now, struct sum sum)
+static void note_moment(struct shim_estimate *e, struct inv_record *r, uint64_t now,
+                        struct shim_sum sum)
 {
     uint64_t n = atomic_load_explicit(&r->moments, memory_order_relaxed);
     struct inv_moment *m = &r->moment[n % INV_MOMENTS];
@@ -95,23 +78,24 @@ static void note_moment(struct inv_record *r, uint64_t now, struct sum sum)
     atomic_store_explicit(&m->useful_ns, (uint64_t)sum.useful, memory_order_relaxed);
     /* release: partner is the acquire in interpolate_sum, which then sees the moment */
     atomic_store_explicit(&r->moments, n + 1, memory_order_release);
-    estimate.noted = now;
+    e->noted = now;
 }
 
-static struct sum read_sum(const struct inv_moment *m)
+static struct shim_sum read_sum(const struct inv_moment *m)
 {
-    return (struct sum){
+    return (struct shim_sum){
         (double)atomic_load_explicit((_Atomic uint64_t *)&m->alone_ns, memory_order_relaxed),
         (double)atomic_load_explicit((_Atomic uint64_t *)&m->useful_ns, memory_order_relaxed)};
 }
 
 /* What a rank had computed by then.  False: it has no moment after that yet.  Moments that are
  * written over meanwhile were long before: they say too much, by what the next interval lacks then. */
-static bool interpolate_sum(struct inv_record *r, uint64_t then, struct sum *sum)
+static bool interpolate_sum(const struct shim_estimate *e, struct inv_record *r, uint64_t then,
+                            struct shim_sum *sum)
 {
     /* acquire: partner is the release in note_moment */
     uint64_t n = atomic_load_explicit(&r->moments, memory_order_acquire);
-    struct sum after = {0}, before = {0};
+    struct shim_sum after = {0}, before = {0};
     uint64_t ticks_after = 0, ticks = 0;
     for (uint64_t i = n; i > 0 && n - i < INV_MOMENTS - 1; i--) {
         const struct inv_moment *m = &r->moment[(i - 1) % INV_MOMENTS];
@@ -127,8 +111,8 @@ static bool interpolate_sum(struct inv_record *r, uint64_t then, struct sum *sum
         return n && ticks == then;
     }
     if (ticks > then && n < INV_MOMENTS) { /* before its first: since nothing */
-        before = (struct sum){0, 0};
-        ticks = estimate.began;
+        before = (struct shim_sum){0, 0};
+        ticks = e->began;
     }
     double part = ticks < then ? (double)(then - ticks) / (double)(ticks_after - ticks) : 0;
     sum->alone = before.alone + part * (after.alone - before.alone);
@@ -139,24 +123,24 @@ static bool interpolate_sum(struct inv_record *r, uint64_t then, struct sum *sum
 /* --- intervals */
 
 /* Adds an interval, in which these have computed so much more. */
-static void add_piece(const struct sum *now, int members)
+static void add_piece(struct shim_estimate *e, const struct shim_sum *now, int members)
 {
     double slowest = 0, useful = 0, of_core = 0, all = 0;
     int core = -1;
     for (int i = 0; i < members; i++) {
-        double t = now[i].alone - estimate.then[i].alone;
-        double u = oversubscribed() ? t : now[i].useful - estimate.then[i].useful;
-        int its_core = oversubscribed() ? (int)(i * estimate.own) : i;
+        double t = now[i].alone - e->then[i].alone;
+        double u = oversubscribed(e) ? t : now[i].useful - e->then[i].useful;
+        int its_core = oversubscribed(e) ? (int)(i * e->own) : i;
         of_core = its_core == core ? of_core + t : t;
         core = its_core;
         all += t;
         useful = fmax(useful, u);
         slowest = fmax(slowest, of_core);
     }
-    if (oversubscribed())
+    if (oversubscribed(e))
         useful = fmax(useful, all / inv_process.ncores);
-    estimate.slowest_ns += useful;
-    estimate.unmoved_ns += fmax(slowest, useful);
+    e->slowest_ns += useful;
+    e->unmoved_ns += fmax(slowest, useful);
 }
 
 static void store_ns(_Atomic uint64_t *to, double ns)
@@ -165,81 +149,83 @@ static void store_ns(_Atomic uint64_t *to, double ns)
 }
 
 /* False: another rank has no moment after it yet. */
-static bool judge_piece(struct inv_record *r, uint64_t end)
+static bool judge_piece(struct shim_estimate *e, struct inv_record *r, uint64_t end)
 {
-    struct sum now[INV_MAX_SLOTS];
+    struct shim_sum now[INV_MAX_SLOTS];
     int members = atomic_load_explicit(&shim_world.members, memory_order_acquire);
     inv_assert(members >= 1 && members <= INV_MAX_SLOTS);
     for (int i = 0; i < members; i++)
-        if (!interpolate_sum(inv_record_at(inv_process.table, shim_world.member[i].slot), end,
+        if (!interpolate_sum(e, inv_record_at(inv_process.table, shim_world.member[i].slot), end,
                              &now[i]))
             return false;
-    add_piece(now, members);
-    memcpy(estimate.then, now, (size_t)members * sizeof *now);
-    estimate.judged_ns += (double)shim_ticks_to_ns(end - estimate.judged);
-    estimate.judged = end;
-    store_ns(&r->slowest_ns, estimate.slowest_ns);
-    store_ns(&r->slowest_unmoved_ns, estimate.unmoved_ns);
-    store_ns(&r->judged_ns, estimate.judged_ns);
+    add_piece(e, now, members);
+    memcpy(e->then, now, (size_t)members * sizeof *now);
+    e->judged_ns += (double)shim_ticks_to_ns(end - e->judged);
+    e->judged = end;
+    store_ns(&r->slowest_ns, e->slowest_ns);
+    store_ns(&r->slowest_unmoved_ns, e->unmoved_ns);
+    store_ns(&r->judged_ns, e->judged_ns);
     return true;
 }
 
 /* Without room two intervals become one. */
-static void end_piece(struct inv_record *r, uint64_t now)
+static void end_piece(struct shim_estimate *e, struct inv_record *r, uint64_t now)
 {
-    if (estimate.count == PENDING)
-        memmove(estimate.pending, estimate.pending + 1,
-                --estimate.count * sizeof *estimate.pending);
-    inv_assert(estimate.count < PENDING);
-    estimate.pending[estimate.count++] = now;
+    if (e->count == SHIM_ESTIMATE_PENDING)
+        memmove(e->pending, e->pending + 1,
+                --e->count * sizeof *e->pending);
+    inv_assert(e->count < SHIM_ESTIMATE_PENDING);
+    e->pending[e->count++] = now;
     unsigned done = 0;
-    while (done < estimate.count && judge_piece(r, estimate.pending[done]))
+    while (done < e->count && judge_piece(e, r, e->pending[done]))
         done++;
-    inv_assert(done <= estimate.count);
-    estimate.count -= done;
-    memmove(estimate.pending, estimate.pending + done, estimate.count * sizeof *estimate.pending);
+    inv_assert(done <= e->count);
+    e->count -= done;
+    memmove(e->pending, e->pending + done, e->count * sizeof *e->pending);
 }
 
 /* --- iterations */
 
 /* What there has been, with the part of an iteration that has not ended. */
-static struct sum current_sum(struct inv_record *r, double useful_ns, double core_ns)
+static struct shim_sum current_sum(const struct shim_estimate *e, struct inv_record *r,
+                                   double useful_ns, double core_ns)
 {
-    struct sum sum = {estimate.now.alone, estimate.now.useful + useful_ns};
-    if (is_cpu_time())
-        sum.alone = cpu_ns(r);
+    struct shim_sum sum = {e->now.alone, e->now.useful + useful_ns};
+    if (is_cpu_time(e))
+        sum.alone = cpu_ns(e, r);
     else
-        sum.alone += oversubscribed() ? core_ns : fmax(core_ns / estimate.own, useful_ns);
+        sum.alone += oversubscribed(e) ? core_ns : fmax(core_ns / e->own, useful_ns);
     return sum;
 }
 
-static bool is_apart(uint64_t now)
+static bool is_apart(const struct shim_estimate *e, uint64_t now)
 {
     uint64_t us = APART_US * (uint64_t)shim_world.members;
-    us = is_cpu_time() && us < CPU_APART_US ? CPU_APART_US : us;
-    return now - estimate.noted >= us * shim_us;
+    us = is_cpu_time(e) && us < CPU_APART_US ? CPU_APART_US : us;
+    return now - e->noted >= us * shim_us;
 }
 
-void shim_estimate_arrival(uint64_t now, double useful_ns, double core_ns)
+void shim_estimate_arrival(struct shim_estimate *e, uint64_t now, double useful_ns, double core_ns)
 {
     struct inv_record *r = our_record();
-    if (!r || !(estimate.own > 0) || !is_apart(now))
+    if (!r || !(e->own > 0) || !is_apart(e, now))
         return;
-    note_moment(r, now, current_sum(r, useful_ns, core_ns));
-    estimate.arrived = now;
+    note_moment(e, r, now, current_sum(e, r, useful_ns, core_ns));
+    e->arrived = now;
 }
 
-void shim_estimate_iteration(uint64_t now, double useful_ns, double core_ns, bool waited)
+void shim_estimate_iteration(struct shim_estimate *e, uint64_t now, double useful_ns,
+                             double core_ns, bool waited)
 {
     struct inv_record *r = our_record();
-    if (!r || !(estimate.own > 0))
+    if (!r || !(e->own > 0))
         return;
-    bool apart = waited && is_apart(now);
-    if (!is_cpu_time() || apart)
-        estimate.now = current_sum(r, useful_ns, core_ns);
+    bool apart = waited && is_apart(e, now);
+    if (!is_cpu_time(e) || apart)
+        e->now = current_sum(e, r, useful_ns, core_ns);
     if (apart)
-        note_moment(r, now, estimate.now);
-    if (shim_world.me == 0 && shim_world.members > 1 && (apart || estimate.arrived))
-        end_piece(r, apart ? now : estimate.arrived);
-    estimate.arrived = 0;
+        note_moment(e, r, now, e->now);
+    if (shim_world.me == 0 && shim_world.members > 1 && (apart || e->arrived))
+        end_piece(e, r, apart ? now : e->arrived);
+    e->arrived = 0;
 }

@@ -4,32 +4,26 @@
 #include "assertion.h"
 #include "mpi-shim/measure/clock.h"
 
-/* Each element is written by any thread that waits there. */
-struct shim_site shim_sites[SHIM_SITES];
-
-/* The last LATELY_US or so, and how much of it the rank has waited, in ticks.  Written by any
- * thread that has waited (note_waited); relaxed: a hint. */
-static struct {
-    _Atomic uint64_t all, waited, end;
-} lately;
+struct shim_sites shim_sites;
 
 static void note_waited(uint64_t start, uint64_t end)
 {
     enum { LATELY_US = 20000 };
-    uint64_t since = end - atomic_exchange_explicit(&lately.end, end, memory_order_relaxed);
-    uint64_t all = atomic_load_explicit(&lately.all, memory_order_relaxed) + since;
-    uint64_t waited = atomic_load_explicit(&lately.waited, memory_order_relaxed) + (end - start);
+    struct shim_lately *l = &shim_sites.lately;
+    uint64_t since = end - atomic_exchange_explicit(&l->end, end, memory_order_relaxed);
+    uint64_t all = atomic_load_explicit(&l->all, memory_order_relaxed) + since;
+    uint64_t waited = atomic_load_explicit(&l->waited, memory_order_relaxed) + (end - start);
     for (; all > LATELY_US * shim_us; all /= 2)
         waited /= 2;
-    atomic_store_explicit(&lately.all, all, memory_order_relaxed);
-    atomic_store_explicit(&lately.waited, waited, memory_order_relaxed);
+    atomic_store_explicit(&l->all, all, memory_order_relaxed);
+    atomic_store_explicit(&l->waited, waited, memory_order_relaxed);
 }
 
 bool shim_waits_little(void)
 {
     enum { PART = 3 };
-    return PART * atomic_load_explicit(&lately.waited, memory_order_relaxed) <
-           atomic_load_explicit(&lately.all, memory_order_relaxed);
+    return PART * atomic_load_explicit(&shim_sites.lately.waited, memory_order_relaxed) <
+           atomic_load_explicit(&shim_sites.lately.all, memory_order_relaxed);
 }
 
 /* A wait, and what quick calls have left of the mean, count as at least 1/LEAST_PART of a
@@ -38,7 +32,7 @@ void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end)
 {
     enum { LEAST_PART = 4 };
     uint32_t least = shim_log(shim_us / LEAST_PART), last = shim_log(end - start), mean = shim_site_log(site);
-    inv_assert(site >= shim_sites && site < shim_sites + SHIM_SITES);
+    inv_assert(site >= shim_sites.site && site < shim_sites.site + SHIM_SITES);
     bool first = atomic_load_explicit(&site->log, memory_order_relaxed) == 0;
     last = last > least ? last : least;
     mean = mean > least ? mean : least;

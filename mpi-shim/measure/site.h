@@ -21,12 +21,19 @@ struct shim_site {
     const void *where;
 };
 enum { SHIM_SITES = 1024 }; /* power of two */
-extern struct shim_site shim_sites[SHIM_SITES];
+extern struct shim_sites {
+    struct shim_site site[SHIM_SITES];
+    /* The last LATELY_US or so, and how much of it the rank has waited, in ticks.  Written by any
+     * thread that has waited (note_waited); relaxed: a hint. */
+    struct shim_lately {
+        _Atomic uint64_t all, waited, end;
+    } lately;
+} shim_sites;
 
 static inline struct shim_site *shim_site(const void *call_site)
 {
     uint64_t key = (uint64_t)(uintptr_t)call_site * UINT64_C(0x9e3779b97f4a7c15);
-    return &shim_sites[key >> 54];
+    return &shim_sites.site[key >> 54];
 }
 
 /* The logarithm to base 2, in units of SHIM_LOG_ONE, and its inverse: exact for powers of two, linear in between. */

@@ -24,8 +24,11 @@ enum { PUBLISH_NS = 1000000 }; /* not more often: that takes a system call */
 
 _Static_assert(SHIM_CALLS < 1 << (64 - ADDRESS_BITS), "a function's number fits beside an address");
 
-static uint64_t keys[INV_SITES]; /* by number; written before the number is in the map */
-static _Atomic uint32_t map[MAP]; /* numbers of sites; 0 free; written once */
+/* Which site has which number.  Written by the thread that finds a new one. */
+static struct {
+    uint64_t key[INV_SITES];   /* by number; written before the number is in the map */
+    _Atomic uint32_t map[MAP]; /* numbers of sites; 0 free; written once */
+} sites;
 
 static struct inv_record *get_record(void)
 {
@@ -111,20 +114,20 @@ static uint32_t find_site(struct inv_record *r, enum shim_call call, const void 
     if (!where || where >> ADDRESS_BITS)
         return SITE_OTHER;
     for (unsigned i = 0; i < PROBES; i++) {
-        _Atomic uint32_t *at = &map[(first + i) % MAP];
+        _Atomic uint32_t *at = &sites.map[(first + i) % MAP];
         /* acquire: partner is the exchange below, after its site's key was written */
         uint32_t found = atomic_load_explicit(at, memory_order_acquire);
         if (!found && mine == SITE_OTHER) {
             if ((mine = new_number(r)) == SITE_OTHER)
                 return SITE_OTHER;
-            keys[mine] = key;
+            sites.key[mine] = key;
         }
         if (!found && atomic_compare_exchange_strong_explicit(
                           at, &found, mine, memory_order_release, memory_order_acquire)) {
             name_site(&r->site[mine], call, address);
             return mine;
         }
-        if (keys[found] == key)
+        if (sites.key[found] == key)
             return found;
     }
     return SITE_OTHER;

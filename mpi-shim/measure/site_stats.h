@@ -25,7 +25,8 @@ static inline void shim_called(enum shim_call call, const void *address)
 }
 
 /* Load addresses of the program and of the shim.  A call site relative to the program's (in
- * libraries, to the shim's) is the same number in all processes that run the same program. */
+ * libraries, to the shim's) is the same number in all processes that run the same program.
+ * Written by shim_site_stats_start. */
 extern struct shim_places {
     uintptr_t program, program_bytes, shim;
 } shim_places;

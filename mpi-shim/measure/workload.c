@@ -60,6 +60,7 @@ struct class {
     struct shim_scalability scalability;
 };
 
+/* Written by the thread that called MPI_Init only. */
 static struct {
     uint64_t last_end; /* ticks: the last wait's end; useful time runs since then */
     uint64_t useful, wait, waits;
@@ -83,14 +84,14 @@ static struct {
     struct inv_steady workload;
     unsigned silent_samples;
     struct inv_scalability graph;
+    enum shim_phase_event due; /* an iteration ends with the wait that comes next */
+    struct shim_short_waits short_waits; /* of the first rank, which decides */
+    struct shim_estimate estimate;
+    struct class class[SHIM_CLASSES];
+    struct shim_iteration_class sums[SHIM_CLASSES];
 } work;
 
-struct shim_phase shim_workload_phase;
-static struct shim_short_waits short_waits; /* of the first rank, which decides */
-static enum shim_phase_event due; /* an iteration ends with the wait that comes next */
-uint32_t shim_workload_iteration = 2;
-static struct class class[SHIM_CLASSES];
-static struct shim_iteration_class sums[SHIM_CLASSES];
+struct shim_workload shim_workload = {.iteration = 2};
 
 static struct inv_counters *get_counters(void)
 {
@@ -107,7 +108,7 @@ static void publish_counters(void)
     atomic_store_explicit(&c->useful_ns, shim_ticks_to_ns(work.useful), memory_order_relaxed);
     atomic_store_explicit(&c->wait_ns, shim_ticks_to_ns(work.wait), memory_order_relaxed);
     atomic_store_explicit(&c->waits, work.waits, memory_order_relaxed);
-    shim_site_stats_publish(sums, work.classes);
+    shim_site_stats_publish(work.sums, work.classes);
 }
 
 /* --- announcing */
@@ -172,15 +173,15 @@ static void weigh_class(unsigned k, double length)
 {
     double keep = length < RECENT_NS ? 1 - length / RECENT_NS : 0;
     for (unsigned i = 0; i < work.classes; i++)
-        class[i].recent *= keep;
-    class[k].recent += length;
-    if (k != work.dominant && class[k].recent > CLEARLY * class[work.dominant].recent)
+        work.class[i].recent *= keep;
+    work.class[k].recent += length;
+    if (k != work.dominant && work.class[k].recent > CLEARLY * work.class[work.dominant].recent)
         work.dominant = k;
 }
 
 static void end_sample(unsigned k)
 {
-    struct class *c = &class[k];
+    struct class *c = &work.class[k];
     double rate = c->cores / c->length;
     c->rate = c->samples++ ? c->rate + (rate - c->rate) / 4 : rate;
     if (k != SHIM_CLASS_WINDOWS && c->useful > 0)
@@ -199,11 +200,11 @@ static void end_sample(unsigned k)
 static unsigned class_of(uint64_t sites)
 {
     for (unsigned k = 1; k < work.classes; k++)
-        if (sums[k].sites == sites)
+        if (work.sums[k].sites == sites)
             return k;
     if (work.classes == SHIM_CLASSES)
         return SHIM_CLASS_WINDOWS;
-    sums[work.classes].sites = sites;
+    work.sums[work.classes].sites = sites;
     return work.classes++;
 }
 
@@ -211,15 +212,15 @@ static unsigned class_of(uint64_t sites)
  * has, and how long a call was waited for of late. */
 static double patience_us(void)
 {
-    double guess = shim_workload_phase.period * fmax(work.windows_us[0], work.windows_us[1]);
-    return shim_workload_phase.marker
+    double guess = shim_workload.phase.period * fmax(work.windows_us[0], work.windows_us[1]);
+    return shim_workload.phase.marker
                ? PATIENCE_US + 8 * (work.mean_us > 0 ? work.mean_us : guess)
                : WINDOW_US;
 }
 
 static void begin_iteration(uint64_t now)
 {
-    work.begin.marked = shim_workload_phase.marker;
+    work.begin.marked = shim_workload.phase.marker;
     work.begin.ticks = now;
     work.begin.useful = work.useful;
     work.begin.spun = work.spun;
@@ -247,8 +248,9 @@ static void learn_to_hold(unsigned k)
 {
     if (shim_world.me != 0 || inv_process.emulated)
         return;
-    uint32_t word = k == SHIM_CLASS_WINDOWS ? shim_short_waits_no_iteration(&short_waits)
-                                            : shim_short_waits_add_iteration(&short_waits, inv_now_ns());
+    uint32_t word = k == SHIM_CLASS_WINDOWS
+                        ? shim_short_waits_no_iteration(&work.short_waits)
+                        : shim_short_waits_add_iteration(&work.short_waits, inv_now_ns());
     _Atomic uint32_t *shown = &inv_slot_at(inv_process.table, inv_process.slot)->short_waits;
     if (word != atomic_load_explicit(shown, memory_order_relaxed))
         atomic_store_explicit(shown, word, memory_order_relaxed);
@@ -264,19 +266,19 @@ static void end_iteration(unsigned k, uint64_t now, bool waited)
     double useful = (double)shim_ticks_to_ns(work.useful - work.begin.useful);
     double cores = core_time(useful);
     inv_assert(k < work.classes);
-    struct shim_iteration_class *s = &sums[k];
+    struct shim_iteration_class *s = &work.sums[k];
     s->count++;
     s->length_ns += (uint64_t)length;
     s->useful_ns += (uint64_t)useful;
     s->wait_ns += (uint64_t)(length - useful);
     s->core_ns += (uint64_t)cores;
-    struct class *c = &class[k];
+    struct class *c = &work.class[k];
     c->length += length;
     c->useful += useful;
     c->cores += cores;
     c->iterations++;
     weigh_class(k, length);
-    shim_estimate_iteration(now, useful, cores, waited);
+    shim_estimate_iteration(&work.estimate, now, useful, cores, waited);
     if (k == work.dominant)
         learn_to_hold(k);
     publish_counters();
@@ -292,19 +294,19 @@ static void judge_length(uint64_t ticks)
     work.since_mark++;
     double too_short = fmax(SHORT_US, least_us_between_reads());
     if (us > 8 * too_short)
-        shim_phase_shorten(&shim_workload_phase);
+        shim_phase_shorten(&shim_workload.phase);
     if (work.since_mark < TRIAL || work.mean_us >= too_short)
         return;
-    shim_phase_lengthen(&shim_workload_phase);
+    shim_phase_lengthen(&shim_workload.phase);
     work.since_mark = 0;
 }
 
 static void pass_boundary(uint64_t now, bool waited)
 {
-    enum shim_phase_event event = due;
-    due = SHIM_PHASE_NONE;
+    enum shim_phase_event event = work.due;
+    work.due = SHIM_PHASE_NONE;
     if (event == SHIM_PHASE_END) {
-        end_iteration(class_of(shim_phase_hash(&shim_workload_phase.ended)), now, waited);
+        end_iteration(class_of(shim_phase_hash(&shim_workload.phase.ended)), now, waited);
         judge_length(now - work.begin.ticks);
     } else {
         end_iteration(SHIM_CLASS_WINDOWS, now, waited);
@@ -317,7 +319,7 @@ static void pass_boundary(uint64_t now, bool waited)
 static void pass_deadline(uint64_t now)
 {
     if (work.begin.marked) {
-        shim_phase_forget(&shim_workload_phase);
+        shim_phase_forget(&shim_workload.phase);
         work.mean_us = 0;
     }
     work.windows_us[1] = work.windows_us[0];
@@ -329,7 +331,7 @@ static void pass_deadline(uint64_t now)
 /* --- what the wait engine tells */
 
 /* Whatever may happen to the phase from now on, no site has been noted since. */
-static void forget_notes(void) { shim_workload_iteration += 2; }
+static void forget_notes(void) { shim_workload.iteration += 2; }
 
 /* At the call in which an iteration ends. */
 static void estimate_arrival(void)
@@ -338,29 +340,29 @@ static void estimate_arrival(void)
     uint64_t useful = work.useful - work.begin.useful +
                       (now > work.last_end ? now - work.last_end : 0);
     double useful_ns = (double)shim_ticks_to_ns(useful);
-    shim_estimate_arrival(now, useful_ns, core_time(useful_ns));
+    shim_estimate_arrival(&work.estimate, now, useful_ns, core_time(useful_ns));
 }
 
 void shim_workload_note(const void *call_site)
 {
     uint32_t key = shim_phase_key(call_site);
-    if (__builtin_expect(due != SHIM_PHASE_NONE, 0))
+    if (__builtin_expect(work.due != SHIM_PHASE_NONE, 0))
         pass_boundary(shim_ticks(), false); /* the call before did not wait */
-    due = shim_phase_call(&shim_workload_phase, key);
-    if (due != SHIM_PHASE_NONE && shim_recorded())
+    work.due = shim_phase_call(&shim_workload.phase, key);
+    if (work.due != SHIM_PHASE_NONE && shim_recorded())
         estimate_arrival();
-    if (due != SHIM_PHASE_NONE || !shim_workload_phase.marker) {
+    if (work.due != SHIM_PHASE_NONE || !shim_workload.phase.marker) {
         forget_notes();
         return;
     }
     struct shim_site *site = shim_site(call_site);
     site->where = call_site;
-    site->noted = shim_workload_iteration | shim_phase_marks(&shim_workload_phase, key);
+    site->noted = shim_workload.iteration | shim_phase_marks(&shim_workload.phase, key);
 }
 
 void shim_workload_settle(uint64_t start)
 {
-    if (shim_thread.measured && due != SHIM_PHASE_NONE)
+    if (shim_thread.measured && work.due != SHIM_PHASE_NONE)
         pass_boundary(start > work.last_end ? start : work.last_end, false);
 }
 
@@ -402,7 +404,7 @@ void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
     work.lent = 0;
     work.waits += slept;
     work.last_end = end;
-    if (__builtin_expect(due != SHIM_PHASE_NONE, 0)) {
+    if (__builtin_expect(work.due != SHIM_PHASE_NONE, 0)) {
         pass_boundary(end, true);
         forget_notes();
     } else if (__builtin_expect(end > work.deadline, 0)) {
@@ -416,7 +418,7 @@ void shim_workload_start(void)
     shim_thread.measured = true;
     work.classes = 1; /* SHIM_CLASS_WINDOWS */
     work.last_end = shim_ticks();
-    shim_estimate_start(work.last_end);
+    shim_estimate_start(&work.estimate, work.last_end);
     begin_iteration(work.last_end);
 }
 
@@ -426,6 +428,6 @@ void shim_workload_stop(void)
         return;
     end_iteration(SHIM_CLASS_WINDOWS, shim_ticks(), true);
     publish_counters();
-    shim_site_stats_stop(sums, work.classes);
+    shim_site_stats_stop(work.sums, work.classes);
     shim_thread.measured = false;
 }

@@ -13,21 +13,24 @@
 
 /* The calling thread is at a call that may wait for other ranks, or at a test that succeeds.
  * Iterations are found in the sequence of such calls.  Called before the wait. */
-extern struct shim_phase shim_workload_phase;
 void shim_workload_note(const void *call_site);
-/* Twice the number of iterations begun.  A site's `noted` is this number when the site was passed
- * in this iteration already, plus 1 at the site where iterations begin.  Most calls need no
- * more. */
-extern uint32_t shim_workload_iteration;
+/* Written by the thread that called MPI_Init only (workload.c). */
+extern struct shim_workload {
+    /* Twice the number of iterations begun.  A site's `noted` is this number when the site was
+     * passed in this iteration already, plus 1 at the site where iterations begin.  Most calls need
+     * no more. */
+    uint32_t iteration;
+    struct shim_phase phase;
+} shim_workload;
 /* True: nothing is left to do for this call. */
 SHIM_INLINE bool shim_workload_noted(struct shim_site *site, const void *call_site)
 {
     if (!shim_thread.measured)
         return true;
-    uint32_t noted = site->noted ^ shim_workload_iteration;
+    uint32_t noted = site->noted ^ shim_workload.iteration;
     if (site->where != call_site || noted > 1)
         return false;
-    return !noted || shim_phase_pass(&shim_workload_phase);
+    return !noted || shim_phase_pass(&shim_workload.phase);
 }
 static inline void shim_workload_call(const void *call_site)
 {
