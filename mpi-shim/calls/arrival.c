@@ -94,7 +94,7 @@ static void await_awakening(struct shim_arrival *a)
 }
 
 /* Threads of this process that are in an arrival barrier.  Counted only with MPI_THREAD_MULTIPLE
- * and a core for each rank. */
+ * and a core for each rank, by shim_arrival_begin and shim_arrival_end. */
 static _Atomic int threads_arrived;
 
 /* Threads that wait at boards take the core from each other, and from threads in the library.  So a

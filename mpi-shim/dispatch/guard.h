@@ -27,6 +27,7 @@
 #define SHIM_INLINE static inline __attribute__((always_inline))
 
 struct shim_comm;
+/* Of the calling thread, which alone writes it. */
 struct shim_thread {
     uintptr_t frame;  /* of the guard at work; 0 none */
     const void *site; /* the program's return address */
@@ -38,6 +39,9 @@ struct shim_thread {
     unsigned fast_path_drops;
     bool measured; /* it called MPI_Init: the thread that workload.c measures */
     bool testing;  /* it is in a test, which must not delay other threads of the program */
+    /* While it sleeps in the wait engine, which sets `listening`: has something arrived?  The hook
+     * (watch.c) sets `heard`. */
+    bool listening, heard;
 };
 extern __thread struct shim_thread shim_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -41,7 +41,7 @@ static struct inv_record *get_record_of_sites(void)
     return atomic_load_explicit(&inv_process.sites, memory_order_acquire);
 }
 
-/* Of the calling thread. */
+/* Of the calling thread, which alone writes it. */
 static __thread struct {
     unsigned here; /* number of its latest call's site */
     bool main;

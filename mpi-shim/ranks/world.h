@@ -37,6 +37,7 @@ struct shim_world {
     bool threads_may_call; /* several threads may call MPI at once */
     _Atomic bool in_force; /* wrappers are */
     _Atomic bool open;     /* MPI_Init has ended, and MPI_Finalize has not begun */
+    bool tasks_wanted;     /* tasks run in waits (tasks.c); the same in all ranks */
     int rank, size;        /* in MPI_COMM_WORLD */
     int me;                /* member number of this rank */
     /* With sessions each new managed group may add members.  release: partner is any load, which

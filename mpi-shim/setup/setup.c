@@ -326,7 +326,7 @@ static bool may_be_hooked(const struct shim_agreement *a)
     bool works = hook_works(a) || a->size == 1;
     /* With a core for each rank, only every eighth poll: the hook costs some nanoseconds. */
     shim_hook_set(shim_polled, inv_process.anonymous ? 1 : 8);
-    return works && !shim_tasks_wanted;
+    return works && !shim_world.tasks_wanted;
 }
 
 /* A rank that is managed already keeps its way: with the hook or without.  False: some are managed

@@ -15,10 +15,11 @@
 #include "mpi-shim/wait/ring.h"
 #include "mpi-shim/wait/tasks.h"
 #include "mpi-shim/wait/wait.h"
+#include "mpi-shim/ranks/world.h"
 
 void shim_wait(struct shim_wait *w, const void *call_site)
 {
-    if (!shim_tasks_wanted || !shim_tasks_wait(w, call_site))
+    if (!shim_world.tasks_wanted || !shim_tasks_wait(w, call_site))
         shim_wait_idle(w, call_site);
 }
 

@@ -62,46 +62,47 @@ enum { WAY_FIRST_US = 250, WAY_MOST_US = 10000 };
  * lock for which other threads spin, and a reading makes it longer.  Less than NAP_CPU_US. */
 enum { NAP_CHECKS = 4, NAP_REST = 64, CLOCK_US = 20 };
 
+/* Of the calling thread, which alone writes it. */
 static __thread struct {
-    uint64_t start, last; /* ticks: the run's first test, and the end of its latest */
-    uint64_t stay;        /* how long the next stay may be */
-    uint64_t cpu_ns;      /* the thread's processor time at cpu_at; 0: not asked for */
-    uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
-    unsigned tests, naps;
-    unsigned site; /* of the first test (site_stats.h) */
-    bool slept;    /* in this run */
-    bool checked;  /* have the other threads been, in this run */
-} run __attribute__((tls_model("initial-exec")));
-
-/* Of all runs of the thread: long gaps to check, and to let pass before that. */
-static __thread struct {
-    unsigned checks, rest;
-} naps __attribute__((tls_model("initial-exec")));
-
-/* What this thread knows of the others of its process, in all its runs. */
-static __thread struct {
-    struct inv_others sample;
-    uint64_t way_ns;    /* how long to wait for a core */
-    uint64_t next_check; /* ticks: not before */
-    uint64_t next_way;  /* ticks: not before */
-    bool slept;         /* since the last check */
-} others __attribute__((tls_model("initial-exec")));
+    struct {
+        uint64_t start, last; /* ticks: the run's first test, and the end of its latest */
+        uint64_t stay;        /* how long the next stay may be */
+        uint64_t cpu_ns;      /* the thread's processor time at cpu_at; 0: not asked for */
+        uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
+        unsigned tests, naps;
+        unsigned site; /* of the first test (site_stats.h) */
+        bool slept;    /* in this run */
+        bool checked;  /* have the other threads been, in this run */
+    } run;
+    /* Of all runs: long gaps to check, and to let pass before that. */
+    struct {
+        unsigned checks, rest;
+    } naps;
+    /* What this thread knows of the others of its process, in all its runs. */
+    struct {
+        struct inv_others sample;
+        uint64_t way_ns;     /* how long to wait for a core */
+        uint64_t next_check; /* ticks: not before */
+        uint64_t next_way;   /* ticks: not before */
+        bool slept;          /* since the last check */
+    } others;
+} my __attribute__((tls_model("initial-exec")));
 
 /* How long the others must have been quiet, in the caller's CPU time (ns); 0: QUIET_FIRST_US.  One
- * value for all threads that test.  relaxed: it orders no other data. */
+ * value for all threads that test.  Written by learn_quiet.  relaxed: it orders no other data. */
 static _Atomic uint64_t quiet_needed;
 
 /* A test has failed, or a stay has ended. */
 static void note_end(void)
 {
-    run.last = shim_ticks();
-    uint64_t part = run.tests ? (run.last - run.start) / GAP_PART : 0;
-    inv_polls_until = run.last + (part > POLLS_US * shim_us ? part : POLLS_US * shim_us);
-    if (!naps.checks || (!run.naps && run.tests >= RUN_TESTS))
-        run.cpu_ns = 0;
-    else if (!run.cpu_ns || run.last - run.cpu_at >= CLOCK_US * shim_us) {
-        run.cpu_ns = shim_thread_cpu_ns();
-        run.cpu_at = run.last;
+    my.run.last = shim_ticks();
+    uint64_t part = my.run.tests ? (my.run.last - my.run.start) / GAP_PART : 0;
+    inv_polls_until = my.run.last + (part > POLLS_US * shim_us ? part : POLLS_US * shim_us);
+    if (!my.naps.checks || (!my.run.naps && my.run.tests >= RUN_TESTS))
+        my.run.cpu_ns = 0;
+    else if (!my.run.cpu_ns || my.run.last - my.run.cpu_at >= CLOCK_US * shim_us) {
+        my.run.cpu_ns = shim_thread_cpu_ns();
+        my.run.cpu_at = my.run.last;
     }
 }
 
@@ -110,22 +111,22 @@ static bool has_slept(uint64_t gap)
 {
     if (gap < NAP_US * shim_us)
         return false;
-    uint64_t used = run.cpu_ns ? shim_thread_cpu_ns() - run.cpu_ns : UINT64_MAX;
+    uint64_t used = my.run.cpu_ns ? shim_thread_cpu_ns() - my.run.cpu_ns : UINT64_MAX;
     if (used < NAP_CPU_US * 1000 && used * NAP_PART < shim_ticks_to_ns(gap)) {
-        naps.checks = NAP_CHECKS;
-        run.naps++;
+        my.naps.checks = NAP_CHECKS;
+        my.run.naps++;
         return true;
     }
-    if (run.cpu_ns && --naps.checks == 0)
-        naps.rest = NAP_REST;
-    else if (!run.cpu_ns && naps.rest)
-        naps.rest--;
-    else if (!run.cpu_ns)
-        naps.checks = NAP_CHECKS;
+    if (my.run.cpu_ns && --my.naps.checks == 0)
+        my.naps.rest = NAP_REST;
+    else if (!my.run.cpu_ns && my.naps.rest)
+        my.naps.rest--;
+    else if (!my.run.cpu_ns)
+        my.naps.checks = NAP_CHECKS;
     return false;
 }
 
-static bool is_wait(void) { return run.tests >= RUN_TESTS || run.naps >= RUN_NAPS; }
+static bool is_wait(void) { return my.run.tests >= RUN_TESTS || my.run.naps >= RUN_NAPS; }
 
 static uint64_t quiet_need_ns(void)
 {
@@ -148,8 +149,8 @@ static void learn_awake(void)
 {
     if (quiet_need_ns() == QUIET_FIRST_US * 1000)
         return;
-    inv_others_quiet_ns(&others.sample);
-    if (others.sample.spent_ns >= QUIET_FIRST_US * 1000)
+    inv_others_quiet_ns(&my.others.sample);
+    if (my.others.sample.spent_ns >= QUIET_FIRST_US * 1000)
         learn_quiet(false);
 }
 
@@ -157,33 +158,33 @@ static void learn_awake(void)
  * whether one of them has run in the sleep. */
 static uint64_t check_others(void)
 {
-    uint64_t ran = others.sample.ran_ns;
-    uint64_t quiet = inv_others_quiet_ns(&others.sample);
-    if (!others.slept)
+    uint64_t ran = my.others.sample.ran_ns;
+    uint64_t quiet = inv_others_quiet_ns(&my.others.sample);
+    if (!my.others.slept)
         return quiet;
-    others.slept = false;
-    learn_quiet(others.sample.ran_ns != ran);
+    my.others.slept = false;
+    learn_quiet(my.others.sample.ran_ns != ran);
     return quiet;
 }
 
 static void end_run(uint64_t end, bool hit)
 {
     inv_polls_until = 0;
-    if (others.slept && hit)
+    if (my.others.slept && hit)
         check_others(); /* now: before the next run all threads of the process may compute */
-    else if (run.checked && hit && !run.slept)
+    else if (my.run.checked && hit && !my.run.slept)
         learn_awake();
-    others.slept = run.checked = false;
+    my.others.slept = my.run.checked = false;
     if (is_wait()) {
         unsigned here = shim_site_stats_current();
-        shim_site_stats_set_current(run.site);
-        shim_workload_waited(run.start, end, run.slept);
+        shim_site_stats_set_current(my.run.site);
+        shim_workload_waited(my.run.start, end, my.run.slept);
         shim_site_stats_set_current(here);
     }
-    if (run.slept && !hit)
-        run.stay = 0;
-    run.tests = run.naps = 0;
-    run.slept = false;
+    if (my.run.slept && !hit)
+        my.run.stay = 0;
+    my.run.tests = my.run.naps = 0;
+    my.run.slept = false;
 }
 
 static bool is_core_wanted(void)
@@ -196,22 +197,22 @@ static bool is_core_wanted(void)
  * that other threads want. */
 void shim_poll_begin(void)
 {
-    if (run.tests == 0)
+    if (my.run.tests == 0)
         return;
-    uint64_t gap = shim_ticks() - run.last;
-    if (gap > GAP_US * shim_us && gap > (run.last - run.start) / GAP_PART && !has_slept(gap))
-        end_run(run.last, false);
+    uint64_t gap = shim_ticks() - my.run.last;
+    if (gap > GAP_US * shim_us && gap > (my.run.last - my.run.start) / GAP_PART && !has_slept(gap))
+        end_run(my.run.last, false);
 }
 
 bool shim_poll_failed(void)
 {
     note_end();
-    if (run.tests++ == 0) {
-        run.start = run.last;
-        run.site = shim_site_stats_current();
+    if (my.run.tests++ == 0) {
+        my.run.start = my.run.last;
+        my.run.site = shim_site_stats_current();
     }
-    uint64_t lasts = run.last - run.start;
-    return is_wait() && lasts > RUN_US * shim_us && run.last >= others.next_check &&
+    uint64_t lasts = my.run.last - my.run.start;
+    return is_wait() && lasts > RUN_US * shim_us && my.run.last >= my.others.next_check &&
            (lasts > PATIENT_US * shim_us || is_core_wanted() || inv_way_wanted());
 }
 
@@ -219,29 +220,31 @@ bool shim_poll_failed(void)
 static uint64_t longest_stay_ns(void)
 {
     uint64_t quiet = check_others();
-    run.checked = true;
+    my.run.checked = true;
     uint64_t need = quiet_need_ns();
-    if (quiet == UINT64_MAX || others.sample.spent_ns >= need)
+    if (quiet == UINT64_MAX || my.others.sample.spent_ns >= need)
         return quiet;
-    uint64_t rest = shim_ns_to_ticks(need - others.sample.spent_ns); /* before it could be enough */
-    others.next_check = run.last + (rest > CHECK_US * shim_us ? rest : CHECK_US * shim_us);
+    /* before it could be enough */
+    uint64_t rest = shim_ns_to_ticks(need - my.others.sample.spent_ns);
+    my.others.next_check = my.run.last + (rest > CHECK_US * shim_us ? rest : CHECK_US * shim_us);
     return 0;
 }
 
 /* Threads or implicit tasks of the OpenMP runtime lack a core: let them have the caller's. */
 static bool give_way(struct shim_wait *w)
 {
-    if (run.last < others.next_way)
+    if (my.run.last < my.others.next_way)
         return false;
-    uint64_t start = run.last;
-    uint64_t limit = others.way_ns > WAY_FIRST_US * 1000 ? others.way_ns : WAY_FIRST_US * 1000;
+    uint64_t start = my.run.last;
+    uint64_t first = WAY_FIRST_US * 1000;
+    uint64_t limit = my.others.way_ns > first ? my.others.way_ns : first;
     bool in_time = inv_give_way(limit);
-    others.way_ns = !in_time                         ? WAY_FIRST_US * 1000
+    my.others.way_ns = !in_time                         ? WAY_FIRST_US * 1000
                     : limit < WAY_MOST_US * 1000 / 2 ? limit * 2
                                                      : WAY_MOST_US * 1000;
     bool done = w->done(w);
     note_end();
-    others.next_way = in_time ? run.last : run.last + (run.last - start);
+    my.others.next_way = in_time ? my.run.last : my.run.last + (my.run.last - start);
     return done;
 }
 
@@ -271,21 +274,21 @@ bool shim_poll_wait(struct shim_wait *w)
     if (inv_process.anonymous && !inv_others_want(inv_process.table, inv_process.slot)) {
         bool done = yield_first(w);
         note_end();
-        if (done || run.last - run.start < YIELD_US * shim_us)
+        if (done || my.run.last - my.run.start < YIELD_US * shim_us)
             return done;
     }
-    inv_assert(run.tests > 0); /* the caller is in a run */
-    run.slept = true;
-    if (run.stay < STAY_FIRST_US * shim_us)
-        run.stay = STAY_FIRST_US * shim_us;
-    uint64_t part = (run.last - run.start) / STAY_PART, most = STAY_MOST_US * shim_us;
+    inv_assert(my.run.tests > 0); /* the caller is in a run */
+    my.run.slept = true;
+    if (my.run.stay < STAY_FIRST_US * shim_us)
+        my.run.stay = STAY_FIRST_US * shim_us;
+    uint64_t part = (my.run.last - my.run.start) / STAY_PART, most = STAY_MOST_US * shim_us;
     uint64_t unwanted = part < STAY_UNWANTED_US * shim_us ? part : STAY_UNWANTED_US * shim_us;
-    uint64_t stay = is_core_wanted() ? run.stay : unwanted;
+    uint64_t stay = is_core_wanted() ? my.run.stay : unwanted;
     if (stay > STAY_FIRST_US * shim_us && shim_ticks_to_ns(stay) > longest)
         stay = shim_ns_to_ticks(longest) + STAY_FIRST_US * shim_us;
-    bool done = shim_wait_slices(w, run.start, stay, true);
-    others.slept = true;
-    run.stay = run.stay < most / 2 ? run.stay * 2 : most;
+    bool done = shim_wait_slices(w, my.run.start, stay, true);
+    my.others.slept = true;
+    my.run.stay = my.run.stay < most / 2 ? my.run.stay * 2 : most;
     note_end();
     return done;
 }
@@ -294,9 +297,9 @@ bool shim_poll_wait(struct shim_wait *w)
  * run. */
 void shim_poll_hit(const void *call_site)
 {
-    if (run.tests)
-        shim_workload_settle(run.start);
+    if (my.run.tests)
+        shim_workload_settle(my.run.start);
     shim_workload_call(call_site);
-    if (run.tests)
+    if (my.run.tests)
         end_run(shim_ticks(), true);
 }

@@ -20,7 +20,7 @@
 enum { NOTES = 4096 }; /* power of two */
 
 /* Bits of the request's handle, which may be an integer or a pointer, above the member + 3.
- * relaxed: a hint that orders no other data. */
+ * Written by shim_request_note.  relaxed: a hint that orders no other data. */
 static _Atomic uint64_t notes[NOTES];
 
 static uint64_t mix_handle(MPI_Request request)

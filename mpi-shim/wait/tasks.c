@@ -14,14 +14,13 @@
 #include "mpi-shim/measure/site_stats.h"
 #include "mpi-shim/wait/wait.h"
 #include "process.h"
+#include "mpi-shim/ranks/world.h"
 
 #include <stdlib.h>
 
-bool shim_tasks_wanted;
-
 void shim_tasks_start(void)
 {
-    shim_tasks_wanted = inv_mpi_tasks_asked();
+    shim_world.tasks_wanted = inv_mpi_tasks_asked();
 }
 
 struct either {

@@ -7,9 +7,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Has the user asked for tasks in waits?  Set in set-up, from the environment; the same in all
- * ranks. */
-extern bool shim_tasks_wanted;
+/* In set-up: sets shim_world.tasks_wanted, from the environment. */
 void shim_tasks_start(void);
 /* shim_wait, running tasks meanwhile; false: no OpenMP runtime offers tasks. */
 bool shim_tasks_wait(struct shim_wait *w, const void *call_site);

@@ -21,6 +21,7 @@
 #include "mpi-shim/ranks/world.h"
 #include "mpi-shim/wait/ring.h"
 #include "process.h"
+#include "mpi-shim/dispatch/guard.h"
 
 /* In microseconds.  WAKE: the cost of a lend in wake-ups; a wait that is likely to be shorter is
  * spun through.  LEND: the cost with cache misses on both sides, where the rank waits little, so
@@ -60,8 +61,6 @@ enum { SLICE_PART = 64, RUNG_US = 5, RUNG_TOGETHER_US = 50 };
 /* In microseconds.  ARRIVED: how long to check after something has arrived, since more may come.
  * RING: the least time between two rings of the others for that. */
 enum { ARRIVED_US = 50, RING_US = 100 };
-
-__thread struct shim_listening shim_listening __attribute__((tls_model("initial-exec")));
 
 /* By the first rank's decision; 0: waits lend. */
 static uint64_t hold_until(void)
@@ -298,10 +297,10 @@ bool shim_sleep_arrived(struct shim_sleep *s)
 static bool check_before_sleep(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
 {
     for (;;) {
-        shim_listening.heard = false;
+        shim_thread.heard = false;
         if (w->done(w))
             return true;
-        if (shim_listening.heard && shim_sleep_arrived(s))
+        if (shim_thread.heard && shim_sleep_arrived(s))
             shim_ring_all_members();
         uint64_t now = shim_ticks();
         if (now >= s->check_until || now >= end)
@@ -332,7 +331,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
     struct shim_sleep sleep;
     bool done, rung = false;
     begin_slices(&sleep, w, wait_start);
-    shim_listening.on = true;
+    shim_thread.listening = true;
     sleep.steep = until_rung; /* a test in a run of many: they have had their short slices */
     for (;;) {
         done = check_before_sleep(w, &sleep, start + limit_ticks);
@@ -344,7 +343,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
             sleep.slice = left;
         rung = shim_sleep_slice(&sleep);
     }
-    shim_listening.on = false;
+    shim_thread.listening = false;
     shim_sleep_end(&sleep);
     return done;
 }

@@ -54,12 +54,6 @@ struct shim_sleep {
     uint64_t rang;          /* ticks: when this thread last rang for something that arrived */
 };
 
-/* While this thread sleeps in the wait engine: has something arrived?  The engine sets `on`, the
- * hook (watch.c) `heard`, in the same thread. */
-extern __thread struct shim_listening {
-    bool on, heard;
-} shim_listening __attribute__((tls_model("initial-exec"), visibility("hidden")));
-
 /* How many ranks share a core. */
 uint64_t shim_sharing(void);
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);

@@ -178,8 +178,8 @@ static unsigned listen_to_poll(unsigned polls, unsigned how)
 {
     (void)polls;
     if (how & HOOK_ARRIVED)
-        shim_listening.heard = true;
-    return shim_listening.on;
+        shim_thread.heard = true;
+    return shim_thread.listening;
 }
 
 /* While the thread sleeps, the hook asks for every poll: something may arrive in any. */
@@ -223,7 +223,7 @@ static unsigned polled_by_threads(unsigned polls, unsigned how)
         uint64_t start;
         unsigned polls;
     } row __attribute__((tls_model("initial-exec")));
-    if (shim_listening.on)
+    if (shim_thread.listening)
         return listen_to_poll(polls, how);
     if (how || shim_thread.testing || (row.polls += polls) < ROW_POLLS)
         return 0;
