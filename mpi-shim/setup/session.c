@@ -192,12 +192,6 @@ static bool lend_core(void)
     return true;
 }
 
-/* The new communicator has an error handler, as by MPI_Comm_set_errhandler (handler.c). */
-static void note_handler_set(void)
-{
-    atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);
-}
-
 int shim_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info,
                                 MPI_Errhandler errhandler, MPI_Comm *newcomm)
 {
@@ -210,7 +204,7 @@ int shim_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
     if (lent)
         inv_wait_end();
     if (result == MPI_SUCCESS && *newcomm != MPI_COMM_NULL) {
-        note_handler_set();
+        shim_handler_note_set(); /* the new communicator has one */
         shim_set_up(*newcomm, number, make_own);
     }
     return result;
@@ -241,7 +235,7 @@ int shim_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     if (lent)
         inv_wait_end();
     if (result == MPI_SUCCESS && *newintercomm != MPI_COMM_NULL) {
-        note_handler_set();
+        shim_handler_note_set(); /* the new communicator has one */
         set_up_both(*newintercomm, number);
     }
     return result;
