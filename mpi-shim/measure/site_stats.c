@@ -49,8 +49,6 @@ static __thread struct {
     uint64_t wait_start, asked_ticks, cpu_ns;
 } thread __attribute__((tls_model("initial-exec")));
 
-struct shim_places shim_places;
-
 static void add_to(_Atomic uint64_t *counter, uint64_t amount)
 {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
@@ -224,31 +222,8 @@ void shim_site_stats_trace_wait(uint64_t start, uint64_t end, bool slept)
 
 /* --- the whole */
 
-static int program_place(struct dl_phdr_info *info, size_t size, void *unused)
-{
-    (void)size;
-    (void)unused;
-    shim_places.program = info->dlpi_addr;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        if (p->p_type == PT_LOAD && p->p_vaddr + p->p_memsz > shim_places.program_bytes)
-            shim_places.program_bytes = p->p_vaddr + p->p_memsz;
-    }
-    return 1; /* the first one is the program */
-}
-
-static void find_places(void)
-{
-    Dl_info info;
-    struct link_map *module = NULL;
-    dl_iterate_phdr(program_place, NULL);
-    if (dladdr1((void *)&shim_places, &info, (void **)&module, RTLD_DL_LINKMAP) && module)
-        shim_places.shim = module->l_addr;
-}
-
 void shim_site_stats_start(uint64_t job)
 {
-    find_places();
     struct inv_record *r = get_record_of_sites();
     if (!r)
         return;

@@ -24,26 +24,13 @@ static inline void shim_called(enum shim_call call, const void *address)
         shim_site_stats_count_call(call, address);
 }
 
-/* Load addresses of the program and of the shim.  A call site relative to the program's (in
- * libraries, to the shim's) is the same number in all processes that run the same program.
- * Written by shim_site_stats_start. */
-extern struct shim_places {
-    uintptr_t program, program_bytes, shim;
-} shim_places;
-
-static inline uintptr_t shim_site_place(const void *call_site)
-{
-    uintptr_t a = (uintptr_t)call_site, in_program = a - shim_places.program;
-    return in_program < shim_places.program_bytes ? in_program : a - shim_places.shim;
-}
-
 /* --- these do nothing without a record, except that sites are recorded without one */
 
 /* Called by the main thread at the end of set-up.  `job` is the same in all processes that share
- * MPI_COMM_WORLD.  Fills shim_places in any case. */
+ * MPI_COMM_WORLD. */
 void shim_site_stats_start(uint64_t job);
-/* Both copy the classes of iterations into the record, `count` elements, and mark it as complete up to
- * now; so they are called after the slot's counters were written.  stop: nothing follows. */
+/* Both copy the classes of iterations into the record, `count` elements, and mark it as complete up
+ * to now; so they are called after the slot's counters were written.  stop: nothing follows. */
 void shim_site_stats_publish(const struct shim_iteration_class *classes, unsigned count);
 void shim_site_stats_stop(const struct shim_iteration_class *classes, unsigned count);
 
