@@ -14,10 +14,11 @@ import subprocess
 import time
 
 import pytest
-from machine import TIME_IS_UP, at_most, runtime_file, runtime_includes
-from test_omp_programs import tags
-from test_overlay_stress import LIBGOMP_H
-from thread_addresses import audit
+
+from lib.omp_programs import tags
+from lib.processes import TIME_IS_UP, at_most
+from lib.sources import LIBGOMP_H, runtime_file, runtime_includes
+from lib.thread_addresses import audit
 
 HOST = "aarch64-linux-gnu"
 TOOLS = (f"{HOST}-gcc", f"{HOST}-g++", f"{HOST}-gfortran", "qemu-aarch64", "dpkg-deb", "apt-get")

@@ -8,17 +8,12 @@ import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
+import chaos
+import chaos_holds
+import common
+import fuzz
 import pytest
-
-BENCH = Path(__file__).resolve().parent.parent / "bench"
-sys.path.insert(0, str(BENCH))
-
-import chaos  # noqa: E402
-import chaos_holds  # noqa: E402
-import common  # noqa: E402
-import fuzz  # noqa: E402
 
 CHECKSUM = re.compile(r"^checksum ([0-9a-f]{16})$", re.MULTILINE)
 

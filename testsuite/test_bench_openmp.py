@@ -6,15 +6,12 @@ sizes here, and the verdicts on the measured numbers are right.  No time is look
 import re
 import subprocess
 import sys
-from pathlib import Path
 
+import openmp_compare
 import pytest
+from common import Figure
 
-BENCH = Path(__file__).resolve().parent.parent / "bench"
-sys.path.insert(0, str(BENCH))
-
-import openmp_compare  # noqa: E402
-from common import Figure  # noqa: E402
+from lib.build import BENCH
 
 WARNINGS = "-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror".split()
 QUICK = ["--sample-us=1", "--budget-ms=1", "--warm-up-ms=0"]

@@ -5,19 +5,13 @@ results do not depend on ranks, threads or `invade`.  No time is looked at.
 
 import os
 import shutil
-import sys
-from pathlib import Path
 
+import never_slower
+import own_programs
 import pytest
-
-BENCH = Path(__file__).resolve().parent.parent / "bench"
-sys.path.insert(0, str(BENCH))
-
-import never_slower  # noqa: E402
-import own_programs  # noqa: E402
-import whole_programs  # noqa: E402
-from common import BenchError, Context, Run, keep_line, parse_values  # noqa: E402
-from whole_programs import Program, Shape  # noqa: E402
+import whole_programs
+from common import BenchError, Context, Run, keep_line, parse_values
+from whole_programs import Program, Shape
 
 SHORT = {"hydro": ["8", "8"], "structured": ["10", "32"], "cg": ["20", "12"],
          "multizone": ["3", "64"], "sweep": ["2", "8"], "tree": ["50", "2"], "amr": ["25", "64"],

@@ -8,9 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import house
 import pytest
-from machine import RUNTIME_FOLDERS, runtime_file
+
+from lib import house
+from lib.sources import RUNTIME_FOLDERS, runtime_file
 
 
 def needed(path):

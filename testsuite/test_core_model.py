@@ -6,7 +6,8 @@ the models find the faults that are put in on purpose."""
 from __future__ import annotations
 
 import pytest
-from models import check
+
+from lib.models import check
 
 SCRIPT = "libinvasive/model/check.sh"
 

@@ -9,9 +9,11 @@ import resource
 import subprocess
 
 import pytest
-from test_invade_jobs import rows
-from test_rmd_domain import PATIENCE_S, Rmd
-from test_rmd_service import ALICE
+
+from lib.report import rows
+from lib.rmd import Rmd
+from lib.users import ALICE
+from lib.waiting import PATIENCE_S
 
 SMALL = 1 << 20  # bytes; a table has some 63 MiB
 LARGE = 1 << 30  # more than the tables and what an MPI makes; files with holes

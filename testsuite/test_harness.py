@@ -7,8 +7,9 @@ from __future__ import annotations
 import sys
 import time
 
-import alongside
 import pytest
+
+from lib import alongside
 
 TESTS = """
 import pytest

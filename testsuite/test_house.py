@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The source tree keeps its rules (doc/design.md, The house)."""
 
-import house
 import pytest
+
+from lib import house
 
 # What is still wrong, which may only become less: lower the number with what you mend.
 AT_MOST = {"circles of includes": 6, "files in the largest circle": 16,

@@ -12,9 +12,10 @@ import subprocess
 import sys
 
 import pytest
-from machine import TWO_CORES, until
-from test_invade_jobs import PATIENCE_S, descendants, gone, running
-from test_rmd_domain import rmd  # noqa: F401 (a fixture)
+
+from lib.machine import TWO_CORES
+from lib.processes import descendants, gone, running
+from lib.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -72,7 +73,7 @@ def test_a_stock_run_has_nothing_of_a_surrounding_invade(run_program, invade, ma
     assert managed.startswith("@invasive-") and managed.endswith(theirs) and int(ours) > 1
 
 
-def test_managed_runs_use_the_resource_manager_that_is_there(compare, rmd):  # noqa: F811
+def test_managed_runs_use_the_resource_manager_that_is_there(compare, rmd):
     service = rmd(2)
     for how in ({"env": {"INVASIVE_SOCKET": service.name}},
                 {"options": [f"--socket={service.name}"]}):

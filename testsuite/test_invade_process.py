@@ -18,11 +18,13 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import NO_SET_UID, SET_UID_PLACE, children
+
+from lib.machine import NO_SET_UID, SET_UID_PLACE
+from lib.processes import alive, children, state_of
+from lib.terminal import on_terminal, read_until
+from lib.waiting import PATIENCE_S, comes_true
 
 pytestmark = pytest.mark.sanitize
-
-PATIENCE_S = 20
 
 
 @pytest.fixture(scope="session")
@@ -56,25 +58,6 @@ def same(run_program, invade):
         return managed
 
     return compare
-
-
-def eventually(condition, what):
-    """Waits for a condition that is true at once on an idle machine and later on a loaded one."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, f"{what}: not within {PATIENCE_S} s"
-        time.sleep(0.01)
-
-
-def alive(pid):
-    with contextlib.suppress(OSError):
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        return state != "Z"
-    return False
-
-
-def state_of(pid):
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
 def sockets_of(launcher):
@@ -280,34 +263,6 @@ def test_a_signal_to_invade_reaches_the_command_once(invade, compiled, stock_env
         assert p.wait(PATIENCE_S) == 41
 
 
-@contextlib.contextmanager
-def on_terminal(invade, env, *command):
-    """invade as the foreground job of a terminal; yields process and terminal."""
-    master, slave = pty.openpty()
-
-    def take_terminal():
-        os.setsid()
-        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-
-    process = subprocess.Popen([invade, "--", *command], stdin=slave, stdout=slave, stderr=slave,
-                               preexec_fn=take_terminal, env=env)
-    os.close(slave)
-    try:
-        yield process, master
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(PATIENCE_S)
-        os.close(master)
-
-
-def read_until(master, text):
-    seen = b""
-    while text not in seen:
-        seen += os.read(master, 4096)
-    return seen
-
-
 def test_ctrl_c_reaches_the_command_once_and_rmd_not_at_all(invade, compiled, stock_env):
     command = [compiled("counts", COUNTS), str(int(signal.SIGINT)), "stays"]
     with on_terminal(invade, stock_env, *command) as (p, master):
@@ -339,7 +294,7 @@ def test_a_job_stops_and_goes_on(invade, stock_env):
         # A shell has its jobs in groups of their own, where Ctrl-Z works; here the group is
         # orphaned, so the kernel drops the terminal's SIGTSTP.  SIGSTOP is what remains.
         os.killpg(p.pid, signal.SIGSTOP)
-        eventually(lambda: state_of(p.pid) == "T" and state_of(bash[0]) == "T", "all stop")
+        comes_true(lambda: state_of(p.pid) == "T" and state_of(bash[0]) == "T", "all stop")
         os.killpg(p.pid, signal.SIGCONT)
         p.terminate()
         assert p.wait(PATIENCE_S) == 9
@@ -383,7 +338,7 @@ def test_nothing_is_left_when_invade_is_killed(invade, stock_env):
         assert started
         p.kill()
         p.wait(PATIENCE_S)
-        eventually(lambda: not any(alive(c) for c in started), "rmd and the command are gone")
+        comes_true(lambda: not any(alive(c) for c in started), "rmd and the command are gone")
         assert sockets_of(p.pid) == []
 
 

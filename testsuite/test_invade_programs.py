@@ -14,7 +14,9 @@ import sys
 import time
 
 import pytest
-from machine import children
+
+from lib.processes import children
+from lib.small_programs import Programs
 
 # A stand-in for the libgomp of a newer compiler, and what is linked with it.
 NEWER_C = """
@@ -52,24 +54,6 @@ int main(void)
 }
 """
 WHERE = 'echo "${LD_PRELOAD-none} ${INVASIVE_STOCK-none}"'
-
-
-class Programs:
-    """Compiles small programs into a directory."""
-
-    def __init__(self, directory, compiler):
-        self.directory, self.compiler = directory, compiler
-
-    def write(self, name, text):
-        path = self.directory / name
-        path.write_text(text)
-        return path
-
-    def make(self, name, source, *flags, compiler=None):
-        path = self.directory / name
-        words = [*(compiler or self.compiler), "-o", path, self.write(f"{name}.c", source), *flags]
-        subprocess.run([str(word) for word in words], check=True, timeout=60)
-        return path
 
 
 @pytest.fixture(scope="module")

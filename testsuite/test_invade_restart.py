@@ -8,8 +8,8 @@ import subprocess
 import time
 
 import pytest
-from test_rmd_domain import PATIENCE_S
-from test_rmd_survival import mortal, public  # noqa: F401 (fixtures)
+
+from lib.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.machine(os.getuid() == 0, "only root can be a service")
 
@@ -22,7 +22,7 @@ def joined(s, program):
     return sum(e["event"] == "join" and program in e["text"] for e in s.events())
 
 
-def test_invade_waits_for_a_service_that_is_started_again(mortal, invade):  # noqa: F811
+def test_invade_waits_for_a_service_that_is_started_again(mortal, invade):
     s = mortal("emulate-cores = 2\n")
     command = [invade, f"--socket={s.name}", "--", "sh", "-c", "echo ${INVASIVE_SOCKET-none}"]
     for _ in range(TURNS):
@@ -35,7 +35,7 @@ def test_invade_waits_for_a_service_that_is_started_again(mortal, invade):  # no
     pytest.fail(f"unmanaged each of {TURNS} times")
 
 
-def test_a_program_waits_for_a_service_that_is_started_again(mortal, invade):  # noqa: F811
+def test_a_program_waits_for_a_service_that_is_started_again(mortal, invade):
     s = mortal("emulate-cores = 2\n")
     command = [invade, f"--socket={s.name}", "--", "sh", "-c", "echo ready; read go; exec \"$0\" "
                "--batch-ms=1", s.build / "apps/regions/regions"]
@@ -55,7 +55,7 @@ def test_a_program_waits_for_a_service_that_is_started_again(mortal, invade):  #
     pytest.fail(f"unmanaged each of {TURNS} times")
 
 
-def test_who_finds_no_service_goes_on_without_it_after_a_second(mortal, invade):  # noqa: F811
+def test_who_finds_no_service_goes_on_without_it_after_a_second(mortal, invade):
     s = mortal("emulate-cores = 2\n")
     s.die()
     began = time.monotonic()

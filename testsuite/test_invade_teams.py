@@ -8,8 +8,9 @@ import re
 import subprocess
 
 import pytest
-from machine import TWO_CORES
-from test_invade_report import parsed
+
+from lib.machine import TWO_CORES
+from lib.report import parsed
 
 PROGRAM = r"""
 #include <dlfcn.h>

@@ -14,18 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import children
-from test_invade_jobs import (
-    PATIENCE_S,
-    descendants,
-    gone,
-    omp,  # noqa: F401 (a fixture)
-    programs,  # noqa: F401 (a fixture)
-    rows,
-    running,
-)
-from test_invade_process import alive, eventually, on_terminal, read_until
-from test_trace import proven, reader, trace_tool  # noqa: F401 (fixtures)
+
+from lib.processes import alive, children, descendants, gone, running
+from lib.report import rows
+from lib.terminal import on_terminal, read_until
+from lib.trace_tool import proven
+from lib.waiting import PATIENCE_S, comes_true
 
 HEAD_START_S = 0.1  # of the signal to rmd: the worst order in which "at once" can happen
 COMPUTES = "trap '' USR1 USR2 ALRM VTALRM PROF IO PWR QUIT; exec \"$0\" loop"
@@ -64,13 +58,13 @@ def told(report):
 
 
 @pytest.fixture
-def job(invade, omp, stock_env):  # noqa: F811
+def job(invade, omp_job, stock_env):
     """job(OPTION..., script=...) - invade and an OpenMP program that computes until it is ended,
     and what descends from them, once it computes."""
 
     @contextlib.contextmanager
     def start(*options, script=COMPUTES, env=None):
-        with running(invade, *options, "--", "sh", "-c", script, omp,
+        with running(invade, *options, "--", "sh", "-c", script, omp_job,
                      env={**stock_env, **(env or {})}) as process:
             assert process.stdout.readline() == "ready\n"
             family = descendants(process.pid)
@@ -88,7 +82,7 @@ def ended(process, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_report_and_trace_are_whole_where_all_are_told_to_end_at_once(job, tmp_path, trace_tool,  # noqa: F811
+def test_report_and_trace_are_whole_where_all_are_told_to_end_at_once(job, tmp_path, trace_tool,
                                                                       number):
     report, trace = tmp_path / "report.txt", tmp_path / "trace"
     with job(f"--report={report}", f"--trace={trace}") as (process, family):
@@ -119,7 +113,7 @@ def test_the_report_is_whole_wherever_it_goes(job, tmp_path, where):
     assert one["program"] == "omp"
 
 
-def test_so_it_is_with_a_process_group(job, tmp_path, trace_tool):  # noqa: F811
+def test_so_it_is_with_a_process_group(job, tmp_path, trace_tool):
     report, trace = tmp_path / "report", tmp_path / "trace"
     with job(f"--report={report}", f"--trace={trace}") as (process, _):
         os.killpg(process.pid, signal.SIGTERM)
@@ -128,9 +122,9 @@ def test_so_it_is_with_a_process_group(job, tmp_path, trace_tool):  # noqa: F811
     assert proven(trace_tool("check", trace)) > 0
 
 
-def test_so_it_is_with_ctrl_c(invade, omp, stock_env, tmp_path, trace_tool):  # noqa: F811
+def test_so_it_is_with_ctrl_c(invade, omp_job, stock_env, tmp_path, trace_tool):
     report, trace = tmp_path / "report", tmp_path / "trace"
-    words = [invade, f"--report={report}", f"--trace={trace}", omp, "loop"]
+    words = [invade, f"--report={report}", f"--trace={trace}", omp_job, "loop"]
     with on_terminal("env", stock_env, *words) as (process, master):
         read_until(master, b"ready")
         family = descendants(process.pid)
@@ -201,13 +195,13 @@ def test_signals_for_programs_do_not_end_rmd(job, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["txt", "json"])
-def test_what_does_not_end_when_told_is_reported_before_it_is_killed(job, tmp_path, trace_tool,  # noqa: F811
+def test_what_does_not_end_when_told_is_reported_before_it_is_killed(job, tmp_path, trace_tool,
                                                                      kind):
     report, trace = tmp_path / f"report.{kind}", tmp_path / "trace"
     with job(f"--report={report}", f"--trace={trace}", script=NO_MATTER_WHAT) as (process, family):
         for pid in (rmd_of(process.pid), process.pid):
             os.kill(pid, signal.SIGTERM)
-        eventually(lambda: "omp" in told(report), "a report")
+        comes_true(lambda: "omp" in told(report), "a report")
         kill([process.pid, *family], first=rmd_of(process.pid))
         process.communicate(timeout=PATIENCE_S)
     if kind == "json":
@@ -224,7 +218,7 @@ def test_what_does_not_end_when_told_is_reported_before_it_is_killed(job, tmp_pa
 
 @pytest.mark.parametrize("script", [COMPUTES, NO_MATTER_WHAT], ids=["ends", "ignores-it"])
 def test_report_and_trace_are_there_when_all_is_killed_two_seconds_later(job, tmp_path, script,
-                                                                         trace_tool):  # noqa: F811
+                                                                         trace_tool):
     """As a batch system does at the time limit.  Three tries, for a busy machine."""
     for attempt in range(3):
         report, trace = tmp_path / f"report{attempt}", tmp_path / f"trace{attempt}"
@@ -251,13 +245,13 @@ def test_what_ends_later_has_the_whole_report_in_the_place_of_the_first(job, tmp
     with job(f"--report={report}", script=script) as (process, _):
         for pid in (rmd_of(process.pid), process.pid):
             os.kill(pid, signal.SIGTERM)
-        eventually(lambda: "still runs" in told(report), "a report")
+        comes_true(lambda: "still runs" in told(report), "a report")
         go.touch()
         assert process.communicate(timeout=PATIENCE_S)[1] == "" and process.returncode == 7
     assert "still runs" not in report.read_text() and len(rows(report.read_text())) == 1
 
 
-def test_the_trace_of_a_killed_invade_is_whole_and_its_rmd_ends(job, tmp_path, trace_tool):  # noqa: F811
+def test_the_trace_of_a_killed_invade_is_whole_and_its_rmd_ends(job, tmp_path, trace_tool):
     trace = tmp_path / "trace"
     with job(f"--trace={trace}") as (process, family):
         process.kill()

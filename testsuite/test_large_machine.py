@@ -10,8 +10,9 @@ import re
 import subprocess
 
 import pytest
-from test_invade_jobs import rows
-from test_rmd_domain import Rmd
+
+from lib.report import rows
+from lib.rmd import Rmd
 
 KERNEL = r"""
 #define _GNU_SOURCE

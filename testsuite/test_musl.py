@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from makefiles import sources
+
+from lib.sources import sources
 
 KERNEL = ("linux", "asm-generic")  # musl-gcc's headers are without the kernel's
 WARNINGS = ("-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror "

@@ -12,7 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import opened, until
+
+from lib.processes import opened
+from lib.waiting import until
 
 pytestmark = pytest.mark.timeout(60)
 counter = itertools.count()

@@ -8,7 +8,6 @@ import socket
 import subprocess
 
 import pytest
-from test_omp_programs import compiled  # noqa: F401 - a fixture
 
 PATIENCE_S = 20
 
@@ -34,13 +33,13 @@ def manager():
 
 
 @pytest.mark.parametrize("kind", ["deferred", "asynchronous", "longjmp", "exit"])
-def test_a_thread_interrupted_while_it_joins_leaves_no_lock_behind(compiled, build,  # noqa: F811
+def test_a_thread_interrupted_while_it_joins_leaves_no_lock_behind(omp_program, build,
                                                                    stock_env, manager, kind):
     name, wait = manager
     library = build / "lib/invasive"
     env = {**stock_env, "LD_LIBRARY_PATH": f"{library}:{library.parent}",
            "INVASIVE_SOCKET": name, "INVASIVE_CORES": "2"}
-    with subprocess.Popen([compiled("cancelled_joiner"), kind], env=env, text=True,
+    with subprocess.Popen([omp_program("cancelled_joiner"), kind], env=env, text=True,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:
         try:

@@ -11,8 +11,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from machine import debugged
-from test_omp_programs import SOURCES, compiled, in_condition, shake  # noqa: F401 (fixtures)
+
+from lib.omp_programs import SOURCES
+from lib.processes import debugged
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages use Debian's libgomp
 OPENBLAS = Path("/usr/lib/x86_64-linux-gnu/openblas-openmp")
@@ -68,9 +69,9 @@ def plugins(tmp_path_factory, libgomp_copy):
 
 @pytest.mark.parametrize("condition", ["stock", *MANY])
 def test_other_openmp_runtimes_work_beside_ours(
-        condition, plugins, compiled, in_condition, run_program):  # noqa: F811
+        condition, plugins, omp_program, in_condition, run_program):
     words, environment, count = in_condition(condition)
-    ran = run_program([*words, compiled("runtimes"), *plugins], env=environment, timeout=90)
+    ran = run_program([*words, omp_program("runtimes"), *plugins], env=environment, timeout=90)
     assert ran.stdout == "OK\n" * count, ran.stderr
 
 
@@ -120,7 +121,7 @@ def assert_same(results, stock):
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("condition", MANY)
 def test_numpy_and_scikit_learn_compute_what_they_do_with_the_stock_library(
-        condition, numerics, build, in_condition, run_program):  # noqa: F811
+        condition, numerics, build, in_condition, run_program):
     (stock,) = numerics(run_program, [], {})
     assert any("openblas-openmp" in path for path in stock["libraries"]), stock["libraries"]
     words, environment, count = in_condition(condition)
@@ -134,7 +135,7 @@ def test_numpy_and_scikit_learn_compute_what_they_do_with_the_stock_library(
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("condition", ["unmanaged", "managed"])
 def test_children_of_multiprocessing_compute_the_same(
-        condition, numerics, in_condition, run_program):  # noqa: F811
+        condition, numerics, in_condition, run_program):
     (stock,) = numerics(run_program, [], {})
     words, environment, _ = in_condition(condition)
     (forked,) = numerics(run_program, words, environment, "fork")
@@ -146,22 +147,22 @@ def test_children_of_multiprocessing_compute_the_same(
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("condition", ["unmanaged", "managed"])
-def test_valgrind_finds_no_errors(condition, compiled, in_condition, run_program):  # noqa: F811
+def test_valgrind_finds_no_errors(condition, omp_program, in_condition, run_program):
     words, environment, _ = in_condition(condition)
     memcheck = [tool("valgrind"), "-q", "--error-exitcode=9", "--fair-sched=yes"]
-    ran = run_program([*words, *memcheck, compiled("few_regions")], env=environment, timeout=200,
+    ran = run_program([*words, *memcheck, omp_program("few_regions")], env=environment, timeout=200,
                       check=False)
     assert ran.returncode == 0 and ran.stdout == "OK\n", ran.stderr
 
 
 @pytest.mark.parametrize("condition", ["unmanaged", "managed"])
 def test_a_debugger_shows_the_stack_of_an_implicit_task_that_has_waited(
-        condition, compiled, in_condition, run_program):  # noqa: F811
+        condition, omp_program, in_condition, run_program):
     words, environment, _ = in_condition(condition)
     line = 1 + next(i for i, text in enumerate((SOURCES / "contexts.c").read_text().splitlines())
                     if "byte %zu of %d" in text)
     debugger = gdb(f"break contexts.c:{line} if me == 3", "run", "info threads", "backtrace")
-    ran = debugged(run_program, [*words, *debugger, compiled("contexts", "-g")], timeout=100,
+    ran = debugged(run_program, [*words, *debugger, omp_program("contexts", "-g")], timeout=100,
                    env={**environment, "OMP_NUM_THREADS": "48", "OMP_STACKSIZE": "4M"})
     assert "hit Breakpoint 1" in ran.stdout and "exited normally" in ran.stdout, ran.stdout
     threads, stack = ran.stdout.split("#0 ", 1)
@@ -171,10 +172,10 @@ def test_a_debugger_shows_the_stack_of_an_implicit_task_that_has_waited(
 
 @pytest.mark.parametrize("condition", ["unmanaged", "managed"])
 def test_a_debugger_stops_in_a_region_and_goes_on(
-        condition, compiled, in_condition, run_program):  # noqa: F811
+        condition, omp_program, in_condition, run_program):
     words, environment, _ = in_condition(condition)
     debugger = gdb("break stop_here", "run", "thread apply all backtrace")
-    ran = debugged(run_program, [*words, *debugger, compiled("few_regions", "-g")],
+    ran = debugged(run_program, [*words, *debugger, omp_program("few_regions", "-g")],
                    env=environment, timeout=100)
     assert "hit Breakpoint 1" in ran.stdout and "stop_here (" in ran.stdout, ran.stdout
     assert "exited normally" in ran.stdout, ran.stdout

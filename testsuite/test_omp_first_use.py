@@ -10,7 +10,6 @@ import subprocess
 import sys
 
 import pytest
-from test_omp_programs import compiled  # noqa: F401 (fixture)
 
 BINDING = [{"OMP_PROC_BIND": "true"}, {"OMP_PROC_BIND": "close", "OMP_PLACES": "threads"},
            {"OMP_PLACES": "cores"}, {"GOMP_CPU_AFFINITY": "{first}"}]
@@ -48,13 +47,13 @@ def test_nothing_is_printed_before_a_process_uses_openmp(run_program, invade, va
 
 @pytest.mark.parametrize("shown", [None, "false", "true"])
 def test_nothing_is_said_of_a_missing_manager_before_a_process_uses_openmp(
-        run_program, compiled, invade, short_path, shown):  # noqa: F811
+        run_program, omp_program, invade, short_path, shown):
     """The library asks for the resource manager when it is needed, not in every process."""
     script = f"export INVASIVE_SOCKET={short_path}/none; /bin/true; sh -c true; echo out; {{}}"
     env = {"OMP_DISPLAY_ENV": shown} if shown else {}
     quiet = run_program([invade, "sh", "-c", script.format("true")], env=env)
     assert (quiet.stdout, quiet.stderr) == ("out\n", "")
-    program = compiled("places_before_use")
+    program = omp_program("places_before_use")
     done = run_program([invade, "sh", "-c", script.format(program)], env=env)
     said, _, rest = done.stderr.partition("\n")
     assert said.startswith("invasive: cannot reach rmd") and "invasive:" not in rest
@@ -64,27 +63,27 @@ def test_nothing_is_said_of_a_missing_manager_before_a_process_uses_openmp(
 @pytest.mark.parametrize("variables", [{"OMP_DISPLAY_ENV": "true"}, {"OMP_SCHEDULE": "?"}],
                          ids=names)
 def test_a_linked_program_is_told_once_what_it_is_told_without_us(
-        run_program, invade, compiled, variables):  # noqa: F811
-    script = f"/bin/true; {compiled('places_before_use')}; /bin/true"
+        run_program, invade, omp_program, variables):
+    script = f"/bin/true; {omp_program('places_before_use')}; /bin/true"
     stock = run_program(["sh", "-c", script], env=variables)
     managed = run_program([invade, "sh", "-c", script], env=variables)
     number = re.compile("OMP_NUM_THREADS = '[0-9]*'")
     assert number.sub("", managed.stderr) == number.sub("", stock.stderr) != ""
 
 
-def test_the_team_size_that_is_shown_is_the_default(run_program, invade, compiled):  # noqa: F811
+def test_the_team_size_that_is_shown_is_the_default(run_program, invade, omp_program):
     """For a program that is linked with libgomp, and for one that loads it later."""
     env = {"OMP_DISPLAY_ENV": "true"}
     size = r"OMP_NUM_THREADS = '([0-9]+)'"
-    linked = run_program([invade, compiled("places_before_use")], env=env)
+    linked = run_program([invade, omp_program("places_before_use")], env=env)
     late = run_program([invade, sys.executable, "-c",
                         "import ctypes; print(ctypes.CDLL(None).omp_get_max_threads())"], env=env)
     assert re.findall(size, linked.stderr) == re.findall(size, late.stderr) == [late.stdout.strip()]
 
 
-def test_a_library_that_is_loaded_later_is_a_use(run_program, invade, compiled):  # noqa: F811
+def test_a_library_that_is_loaded_later_is_a_use(run_program, invade, omp_program):
     """A plugin prints when its first region begins, once, and before what the plugin prints."""
-    plugin = compiled("plugin", "-shared", "-fPIC")
+    plugin = omp_program("plugin", "-shared", "-fPIC")
     script = ("import ctypes, os; plugin = ctypes.CDLL({!r}); os.write(2, b'loaded\\n');"
               "print(plugin.plugin_sum(3)); os.write(2, b'done\\n'); plugin.plugin_sum(2)")
     done = run_program([invade, sys.executable, "-c", script.format(str(plugin))],
@@ -96,8 +95,8 @@ def test_a_library_that_is_loaded_later_is_a_use(run_program, invade, compiled):
 
 @pytest.mark.parametrize("variables", BINDING, ids=names)
 def test_unmanaged_a_linked_program_is_bound_as_without_us(
-        run_program, build, compiled, variables):  # noqa: F811
-    program, variables = compiled("places_before_use"), with_first_cpu(variables)
+        run_program, build, omp_program, variables):
+    program, variables = omp_program("places_before_use"), with_first_cpu(variables)
     library = build / "lib/invasive"
     ours = {"LD_LIBRARY_PATH": f"{library}:{library.parent}"}
     stock = run_program([program], env=variables)
@@ -107,9 +106,9 @@ def test_unmanaged_a_linked_program_is_bound_as_without_us(
 
 @pytest.mark.parametrize("variables", BINDING, ids=names)
 def test_managed_a_linked_program_has_its_places_and_all_cpus(
-        run_program, invade, compiled, variables):  # noqa: F811
+        run_program, invade, omp_program, variables):
     """Cores are given out by the resource manager; the initial thread stays free until then."""
-    program, variables = compiled("places_before_use"), with_first_cpu(variables)
+    program, variables = omp_program("places_before_use"), with_first_cpu(variables)
     stock = run_program([program], env=variables).stdout
     cpus = len(os.sched_getaffinity(0))
     managed = run_program([invade, program], env=variables)
@@ -127,7 +126,7 @@ def test_a_query_of_places_is_a_use(run_program, invade):
 
 
 def test_what_a_bundled_copy_of_libgomp_has_said_is_not_said_again(
-        run_program, invade, compiled, make_variable, tmp_path):  # noqa: F811
+        run_program, invade, omp_program, make_variable, tmp_path):
     """Packages of Python bring such copies: initialised when loaded; their functions are ours."""
     (tmp_path / "copy.c").write_text(
         '#include <unistd.h>\n__attribute__((constructor)) static void start(void)\n'
@@ -136,6 +135,6 @@ def test_what_a_bundled_copy_of_libgomp_has_said_is_not_said_again(
     subprocess.run([*(make_variable("CC") or "cc").split(), "-shared", "-fPIC", "-o", copy,
                     tmp_path / "copy.c"], check=True, timeout=60)
     script = f"import ctypes; ctypes.CDLL('{copy}');" \
-             f"print(ctypes.CDLL('{compiled('plugin', '-shared', '-fPIC')}').plugin_sum(3))"
+             f"print(ctypes.CDLL('{omp_program('plugin', '-shared', '-fPIC')}').plugin_sum(3))"
     done = run_program([invade, sys.executable, "-c", script], env={"OMP_DISPLAY_ENV": "true"})
     assert (done.stdout, done.stderr) == ("18\n", "copy\n")

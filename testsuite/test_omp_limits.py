@@ -11,7 +11,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from test_omp_programs import compiled  # noqa: F401 (fixture)
 
 USER = 60017  # a user without other processes
 PIDS = [Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")]
@@ -32,25 +31,25 @@ def limited(words, *command):
 @pytest.mark.parametrize("bind", BINDS)
 @pytest.mark.parametrize("limits, variables", MEMORY)
 def test_the_default_team_fits_into_memory(
-        run_program, invade, compiled, limits, variables, bind):  # noqa: F811
-    program = compiled("limited")
+        run_program, invade, omp_program, limits, variables, bind):
+    program = omp_program("limited")
     stock = run_program(limited(limits, program), env=variables)
     managed = run_program([invade, *limited(limits, program)],
                           env={**variables, "INVASIVE_BIND": bind})
     assert int(managed.stdout) >= int(stock.stdout) and managed.stderr == ""
 
 
-def test_without_limits_the_default_team_is_what_it_is(run_program, invade, compiled):  # noqa: F811
+def test_without_limits_the_default_team_is_what_it_is(run_program, invade, omp_program):
     """The number of cores; more for ranks that share a node of few cores."""
     for cores, ranks, team in ((4, {}, 4), (4, {"MPI_LOCALNRANKS": "1"}, 4), (20, SEVERAL, 20),
                                (4, SEVERAL, 16), (5, {"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}, 20),
                                (4, {"MPI_LOCALNRANKS": "4"}, 16), (4, {"PMI_SIZE": "5"}, 4)):
-        done = run_program([invade, f"--emulate-cores={cores}", compiled("limited")], env=ranks)
+        done = run_program([invade, f"--emulate-cores={cores}", omp_program("limited")], env=ranks)
         assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks)
 
 
 def test_ranks_whose_kernel_threads_meet_in_barriers_have_teams_of_their_share_of_the_cores(
-        run_program, invade, compiled):  # noqa: F811
+        run_program, invade, omp_program):
     """Where the launcher says how many ranks are on this node; these say how many the job has."""
     strict = {"INVASIVE_BIND": "strict"}
     slurm = {"SLURM_PROCID": "0", "SLURM_NTASKS": "64"}
@@ -59,7 +58,7 @@ def test_ranks_whose_kernel_threads_meet_in_barriers_have_teams_of_their_share_o
                                     (4, {}, KERNEL_THREADS, 4), (4, slurm, KERNEL_THREADS, 4),
                                     (4, {"PMI_SIZE": "64"}, KERNEL_THREADS, 4),
                                     (4, {"PMIX_RANK": "0"}, KERNEL_THREADS, 4)):
-        done = run_program([invade, f"--emulate-cores={cores}", compiled("meets")],
+        done = run_program([invade, f"--emulate-cores={cores}", omp_program("meets")],
                            env={**ranks, **how})
         assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks, how)
 
@@ -68,7 +67,7 @@ def test_ranks_whose_kernel_threads_meet_in_barriers_have_teams_of_their_share_o
                     reason="no search for such loops on this processor")
 @pytest.mark.parametrize("name, at_least", [("waits_by_hand", 1), ("waits_in_sections", 2)])
 def test_ranks_whose_threads_wait_by_hand_have_teams_of_their_share_of_the_cores(
-        run_program, invade, compiled, name, at_least):  # noqa: F811
+        run_program, invade, omp_program, name, at_least):
     """One section can wait for another one, so there are two threads for them at least.  Where
     the launcher does not say how many ranks are on this node, and with one rank, teams have all
     cores."""
@@ -78,7 +77,7 @@ def test_ranks_whose_threads_wait_by_hand_have_teams_of_their_share_of_the_cores
                                         (20, SEVERAL, [], 10), (4, {}, [], 4),
                                         (4, SEVERAL, ["--mpi-tasks"], 4),
                                         (4, {"PMI_SIZE": "64"}, [], 4)):
-        done = run_program([invade, f"--emulate-cores={cores}", *options, compiled(name)],
+        done = run_program([invade, f"--emulate-cores={cores}", *options, omp_program(name)],
                            env=ranks)
         assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks, options)
 
@@ -86,8 +85,8 @@ def test_ranks_whose_threads_wait_by_hand_have_teams_of_their_share_of_the_cores
 @pytest.mark.parametrize("bind", BINDS)
 @pytest.mark.parametrize("how", ["variable", "clause"])
 def test_a_team_that_was_asked_for_fails_as_without_us(
-        run_program, invade, compiled, how, bind):  # noqa: F811
-    command = [compiled("limited"), *(["60"] if how == "clause" else [])]
+        run_program, invade, omp_program, how, bind):
+    command = [omp_program("limited"), *(["60"] if how == "clause" else [])]
     env = {"OMP_NUM_THREADS": "60"} if how == "variable" else {}
     stock = run_program(limited("-v 400000", *command), env=env, check=False)
     managed = run_program([invade, *limited("-v 400000", *command)], check=False,
@@ -98,13 +97,13 @@ def test_a_team_that_was_asked_for_fails_as_without_us(
 
 
 @pytest.fixture
-def public(compiled):  # noqa: F811
+def public(omp_program):
     """A directory that every user can reach, with the programs."""
     with tempfile.TemporaryDirectory(prefix="invasive-test-") as directory:
         path = Path(directory)
         path.chmod(0o755)
         for name in ("limited", "refused", "crowded"):
-            shutil.copy(compiled(name), path)
+            shutil.copy(omp_program(name), path)
         yield path
 
 
@@ -188,10 +187,10 @@ def test_when_threads_are_refused_those_that_there_are_run_the_region(run_progra
 @pytest.mark.parametrize("threads, spaces", [(8, (120000, 200000, 300000, 400000, 600000, 1000000)),
                                              (16, (250000, 450000, 1000000))])
 def test_a_team_that_was_asked_for_has_the_address_space_that_it_has_without_us(
-        run_program, invade, compiled, threads, spaces):  # noqa: F811
+        run_program, invade, omp_program, threads, spaces):
     """The process runs unmanaged where the core table and our own threads would take it."""
     for space in spaces:
-        words = ["sh", "-c", f'ulimit -v {space}; exec "$@"', "sh", compiled("limited"), threads]
+        words = ["sh", "-c", f'ulimit -v {space}; exec "$@"', "sh", omp_program("limited"), threads]
         done = run_program([invade, *words])
         assert done.stdout == f"{threads}\n", space
         assert done.stderr == "" or "leaves no room" in done.stderr and done.stderr.count("\n") == 1
@@ -230,10 +229,10 @@ def groups_can_be_made():
 @pytest.mark.parametrize("bind", BINDS)
 @pytest.mark.parametrize("processes", [6, 8, 20])
 def test_the_default_team_fits_into_a_control_group(
-        run_program, invade, compiled, processes, bind):  # noqa: F811
+        run_program, invade, omp_program, processes, bind):
     with group_of(processes) as group:
         assert group
         script = f'echo $$ >{group}/cgroup.procs; exec "$@"'
-        done = run_program(["sh", "-c", script, "sh", invade, compiled("limited")],
+        done = run_program(["sh", "-c", script, "sh", invade, omp_program("limited")],
                            env={"INVASIVE_BIND": bind})
     assert 1 <= int(done.stdout) <= processes - 2 and done.stderr == ""

@@ -6,7 +6,8 @@ import json
 import sys
 
 import pytest
-from test_invade_programs import Programs
+
+from lib.small_programs import Programs
 
 # What the library below needs of the libgomp of GCC 13, by version.
 VERSIONS = {

@@ -3,7 +3,6 @@
 tens of microseconds.  However the threads wait."""
 
 import pytest
-from test_omp_programs import compiled  # noqa: F401 (a fixture)
 
 TURNS, ATTEMPTS = 2, 4  # other load meets one and not the other
 MOST = 8  # times what it takes unmanaged; waiting for the watchdog takes 25 times as long
@@ -19,11 +18,11 @@ def keeps_pace(command, run_program, how):
 @pytest.mark.parametrize("how", [{}, {"INVASIVE_CONTEXTS": "off"}, {"INVASIVE_BIND": "strict"}],
                          ids=["contexts", "kernel-threads", "strict"])
 @pytest.mark.parametrize("region, serial", [(5, 30), pytest.param(2, 100, marks=pytest.mark.full)])
-def test_short_regions_are_not_found_by_the_watchdog(compiled, run_program, invade, how,  # noqa: F811
+def test_short_regions_are_not_found_by_the_watchdog(omp_program, run_program, invade, how,
                                                      region, serial):
-    assert keeps_pace([invade, "--", compiled("pace"), region, serial], run_program, how)
+    assert keeps_pace([invade, "--", omp_program("pace"), region, serial], run_program, how)
 
 
-def test_regions_whose_threads_spin_are_not_left_to_one_core(compiled, run_program,  # noqa: F811
+def test_regions_whose_threads_spin_are_not_left_to_one_core(omp_program, run_program,
                                                              invade):
-    assert keeps_pace([invade, "--", compiled("meets_by_hand")], run_program, {})
+    assert keeps_pace([invade, "--", omp_program("meets_by_hand")], run_program, {})

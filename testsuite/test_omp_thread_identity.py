@@ -7,13 +7,8 @@ import os
 import subprocess
 
 import pytest
-from test_omp_programs import (  # noqa: F401 (fixtures)
-    CONDITIONS,
-    SOURCES,
-    compiled,
-    in_condition,
-    shake,
-)
+
+from lib.omp_programs import CONDITIONS, SOURCES
 
 ALONE = [name for name, of in CONDITIONS.items() if not of or of[0] == 1]
 FORMAT = "at %n of %N level %L"
@@ -37,7 +32,7 @@ def compiled_cxx(tmp_path_factory):
 @pytest.mark.parametrize("name", ["thread_object", "contexts_exceptions"])
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_thread_local_objects_and_exceptions_stay_with_their_thread_number(
-        name, condition, compiled_cxx, in_condition, run_program):  # noqa: F811
+        name, condition, compiled_cxx, in_condition, run_program):
     words, environment, count = in_condition(condition)
     ran = run_program([*words, compiled_cxx(name)], env=environment, timeout=90)
     assert ran.stdout == "OK\n" * count, ran.stderr
@@ -45,20 +40,20 @@ def test_thread_local_objects_and_exceptions_stay_with_their_thread_number(
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_gomp_cpu_affinity_gives_each_thread_number_its_place(
-        condition, compiled, in_condition, run_program):  # noqa: F811
+        condition, omp_program, in_condition, run_program):
     cpus = sorted(os.sched_getaffinity(0))[:2]
     words, environment, count = in_condition(condition)
     if condition == "one-core":
         cpus = cpus[:1]
     # The last processor of the list first: the order is the list's, not the machine's.
     environment["GOMP_CPU_AFFINITY"] = " ".join(str(cpu) for cpu in reversed(cpus))
-    ran = run_program([*words, compiled("thread_cpu_list")], env=environment, timeout=90)
+    ran = run_program([*words, omp_program("thread_cpu_list")], env=environment, timeout=90)
     assert ran.stdout == "OK\n" * count, ran.stderr
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_more_places_than_processors_are_given_out_by_thread_number(
-        condition, compiled, in_condition, run_program):  # noqa: F811
+        condition, omp_program, in_condition, run_program):
     """Places may overlap: so there are enough for proc_bind on a machine with few processors."""
     cpus = sorted(os.sched_getaffinity(0))
     first, last = cpus[0], cpus[-1]
@@ -66,16 +61,16 @@ def test_more_places_than_processors_are_given_out_by_thread_number(
         last = first
     words, environment, count = in_condition(condition)
     environment["OMP_PLACES"] = f"{{{first}}},{{{last}}},{{{first}}},{{{last}}},{{{first}}}"
-    ran = run_program([*words, compiled("thread_places")], env=environment, timeout=90)
+    ran = run_program([*words, omp_program("thread_places")], env=environment, timeout=90)
     assert ran.stdout == "OK\n" * count, ran.stderr
 
 
 @pytest.mark.parametrize("condition", ALONE)
 def test_display_affinity_names_each_thread_once(
-        condition, compiled, in_condition, run_program):  # noqa: F811
+        condition, omp_program, in_condition, run_program):
     words, environment, _ = in_condition(condition)
     environment.update(OMP_DISPLAY_AFFINITY="true", OMP_AFFINITY_FORMAT=FORMAT)
-    ran = run_program([*words, compiled("thread_sizes")], env=environment, timeout=90)
+    ran = run_program([*words, omp_program("thread_sizes")], env=environment, timeout=90)
     assert ran.stdout == "OK\n", ran.stderr
     told = [line for line in ran.stderr.splitlines() if line.startswith("at ")]
     # Regions of 5, 5 and 7 threads: told when the team is another one.

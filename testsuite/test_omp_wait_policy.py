@@ -11,7 +11,6 @@ import statistics
 from typing import NamedTuple
 
 import pytest
-from test_omp_programs import compiled, in_condition, shake  # noqa: F401 (fixtures)
 
 LITTLE_US = 500  # without a hint a thread spins for 3 ms, managed for 1 ms
 MUCH_US = 10000
@@ -24,12 +23,12 @@ class Wait(NamedTuple):
 
 
 @pytest.fixture
-def waits(compiled, in_condition, run_program):  # noqa: F811
+def waits(omp_program, in_condition, run_program):
     """waits(CONDITION, ENVIRONMENT) -> (what thread 1 did in each wait, stderr)"""
 
     def run(condition, hints):
         words, environment, _ = in_condition(condition)
-        ran = run_program([*words, compiled("wait_policy")], env={**environment, **hints},
+        ran = run_program([*words, omp_program("wait_policy")], env={**environment, **hints},
                           timeout=90)
         return [Wait(*map(int, line.split())) for line in ran.stdout.splitlines()], ran.stderr
 

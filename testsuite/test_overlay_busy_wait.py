@@ -10,7 +10,8 @@ import shutil
 import subprocess
 
 import pytest
-from machine import runtime_includes
+
+from lib.sources import runtime_includes
 
 # Says whether the code on standard input has such a loop.
 SEARCH = """/* in memory of its size, so that a sanitizer sees what is read behind it */

@@ -5,7 +5,8 @@ the models find the faults that are put in on purpose."""
 from __future__ import annotations
 
 import pytest
-from models import check
+
+from lib.models import check
 
 SCRIPT = "libgomp-invasive/model/check.sh"
 

@@ -8,16 +8,8 @@ import os
 import subprocess
 
 import pytest
-from machine import runtime_file, runtime_includes
 
-# All that the files of the overlay that are compiled here need of libgomp's own header.
-LIBGOMP_H = """#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#define MEMMODEL_RELAXED __ATOMIC_RELAXED
-extern void *gomp_malloc (size_t);
-"""
+from lib.sources import LIBGOMP_H, runtime_file, runtime_includes
 
 pytestmark = pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])
 

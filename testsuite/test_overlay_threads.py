@@ -6,7 +6,8 @@ processor's code."""
 import subprocess
 
 import pytest
-from thread_addresses import audit
+
+from lib.thread_addresses import audit
 
 # A library with the places that the audit has to tell apart.  Its functions are named for what
 # they do with the address.

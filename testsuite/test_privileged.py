@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from machine import NO_SET_UID, SET_UID_PLACE
+
+from lib.machine import NO_SET_UID, SET_UID_PLACE
 
 ALICE, BOB = 65534, 60001  # users without an entry in /etc/passwd
 ROOT = os.getuid() == 0

@@ -24,9 +24,12 @@ import termios
 import time
 
 import pytest
-from test_rmd_domain import PATIENCE_S, Rmd, eventually, rmctl, rmd  # noqa: F401 (a fixture)
-from test_rmd_service import ALICE, BOB, CPUS, public, service, two_cpus  # noqa: F401 (fixtures)
-from test_rmd_survival import put_online
+
+from lib.fake_system import put_online
+from lib.machine import CPUS, two_cpus
+from lib.rmd import Rmd, rmctl
+from lib.users import ALICE, BOB
+from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.sanitize
 NOBODY, ELSEWHERE = -1, 0xFFFE
@@ -114,7 +117,7 @@ def test_to_look_at_the_policies_of_those_that_answer_is_no_failure(beside_one_t
 
 # --- looking
 
-def test_status_as_json_says_what_the_tables_say(rmd, ask):  # noqa: F811
+def test_status_as_json_says_what_the_tables_say(rmd, ask):
     r = rmd(4)
     one, other = r.joined(2, 0, 1)
     one.ask("borrow 2")
@@ -132,7 +135,7 @@ def test_status_as_json_says_what_the_tables_say(rmd, ask):  # noqa: F811
     assert process["owned_cores"] == 2 and process["counters"]["reclaims"] == 1
 
 
-def test_status_says_what_is_ordered_and_why_a_core_is_away(rmd, ask, tell, tmp_path):  # noqa: F811
+def test_status_says_what_is_ordered_and_why_a_core_is_away(rmd, ask, tell, tmp_path):
     put_online(tmp_path, "0-2,4-5")
     r = rmd(6, f"--sys-root={tmp_path}", "--check-interval-ms=20")
     one, = r.joined(1, 0)
@@ -161,7 +164,7 @@ def test_status_says_what_is_ordered_and_why_a_core_is_away(rmd, ask, tell, tmp_
     assert (order["pinned_to"], order["at_most"]) == ([1, 2], 2)
 
 
-def test_policy_as_json_names_all_and_the_chosen_one(rmd, ask):  # noqa: F811
+def test_policy_as_json_names_all_and_the_chosen_one(rmd, ask):
     r = rmd(2)
     assert ask(r, "policy", "fair")["domains"] == [{"socket": r.name, "uid": os.getuid(),
                                                     "policy": "fair"}]
@@ -203,7 +206,7 @@ def all_commands(tell, r, where, **names):
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_every_command_prints_json(rmd, tell, ask, where, tmp_path):  # noqa: F811
+def test_every_command_prints_json(rmd, tell, ask, where, tmp_path):
     r = rmd(4)
     one, _ = r.joined(2, 0, 1)
     assert {command["name"] for command in ask(r, "help")["commands"]} == set(COMMANDS)
@@ -214,7 +217,7 @@ def test_every_command_prints_json(rmd, tell, ask, where, tmp_path):  # noqa: F8
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_every_command_that_fails_says_why_in_json(rmd, tell, where, tmp_path):  # noqa: F811
+def test_every_command_that_fails_says_why_in_json(rmd, tell, where, tmp_path):
     r = rmd(4)
     r.close()
     for name, code, out, err in all_commands(tell, r, where, pid=1, file=tmp_path / "t"):
@@ -268,7 +271,7 @@ def leaves(found):
     return {f for f in found if not any(re.match(re.escape(f) + r"[.\[]", g) for g in found)} - {""}
 
 
-def test_the_manual_lists_the_fields_of_json(rmd, tell, top, tmp_path):  # noqa: F811
+def test_the_manual_lists_the_fields_of_json(rmd, tell, top, tmp_path):
     r = rmd(4)
     one, _ = r.joined(2, 0, 1)
     printed = {}
@@ -289,7 +292,7 @@ def test_the_manual_lists_the_fields_of_json(rmd, tell, top, tmp_path):  # noqa:
         assert leaves(fields(text)) == leaves(all_of_them) | never, title
 
 
-def test_numbers_have_no_digits_that_nobody_measured(rmd, tell):  # noqa: F811
+def test_numbers_have_no_digits_that_nobody_measured(rmd, tell):
     r = rmd(4)
     one, = r.joined(1, 0)
     for cores in (1, 2, 3, 2, 1, 4):
@@ -299,7 +302,7 @@ def test_numbers_have_no_digits_that_nobody_measured(rmd, tell):  # noqa: F811
             assert len(digits.replace(".", "").strip("0")) <= 12, out
 
 
-def test_the_manual_lists_the_metrics_and_their_labels(rmd, tell, top):  # noqa: F811
+def test_the_manual_lists_the_metrics_and_their_labels(rmd, tell, top):
     r = rmd(4)
     r.joined(2, 0, 1)
     printed = {name: {label for labels, _ in values for label in labels}
@@ -312,7 +315,7 @@ def test_the_manual_lists_the_metrics_and_their_labels(rmd, tell, top):  # noqa:
     assert manual == printed
 
 
-def test_the_manual_lists_the_events_and_what_they_have(rmd, tell, ask, top):  # noqa: F811
+def test_the_manual_lists_the_events_and_what_they_have(rmd, tell, ask, top):
     r = rmd(4)
     one, other = r.joined(2, 0, 1)
     for words in (["shrink", pid(one), 1], ["expand", pid(one), 1], ["shrink", pid(one), "--reset"],
@@ -338,7 +341,7 @@ def test_the_manual_lists_the_events_and_what_they_have(rmd, tell, ask, top):  #
 
 # --- shrink, expand, pin
 
-def test_shrink_and_expand_move_cores_until_they_are_taken_back(rmd, ask):  # noqa: F811
+def test_shrink_and_expand_move_cores_until_they_are_taken_back(rmd, ask):
     r = rmd(8)
     one, other = r.joined(2, 0, 1)
     done = ask(r, "shrink", pid(one), 2)
@@ -351,7 +354,7 @@ def test_shrink_and_expand_move_cores_until_they_are_taken_back(rmd, ask):  # no
     assert owned(one, 0, 1) == [4, 4]
 
 
-def test_orders_survive_policies_announcements_and_other_processes(rmd, ask):  # noqa: F811
+def test_orders_survive_policies_announcements_and_other_processes(rmd, ask):
     r = rmd(12)
     one, other = r.joined(2, 0, 1)
     ask(r, "shrink", pid(one), 3)
@@ -368,7 +371,7 @@ def test_orders_survive_policies_announcements_and_other_processes(rmd, ask):  #
     eventually(lambda: owned(one, 0), [3])
 
 
-def test_an_order_is_not_got_rid_of_by_leaving_or_exec(rmd, ask):  # noqa: F811
+def test_an_order_is_not_got_rid_of_by_leaving_or_exec(rmd, ask):
     r = rmd(8)
     one, other = r.joined(2, 0, 1)
     ask(r, "shrink", pid(one), 2)
@@ -381,7 +384,7 @@ def test_an_order_is_not_got_rid_of_by_leaving_or_exec(rmd, ask):  # noqa: F811
     assert one.join(0, 2, 2) == one.slot and owned(other, one.slot, other.slot) == [4, 4]
 
 
-def test_who_comes_back_leaves_cores_to_whom_they_have_been_pinned_meanwhile(rmd, ask):  # noqa: F811
+def test_who_comes_back_leaves_cores_to_whom_they_have_been_pinned_meanwhile(rmd, ask):
     r = rmd(8)
     one, other, third = r.joined(3, 0, 1, 2)
     ask(r, "pin", pid(one), "0-3")
@@ -396,7 +399,7 @@ def test_who_comes_back_leaves_cores_to_whom_they_have_been_pinned_meanwhile(rmd
     assert owned(third, one.slot, other.slot, third.slot) == [2, 4, 2]
 
 
-def test_cores_that_nobody_owns_after_shrink_are_nobodys_to_borrow(rmd, ask):  # noqa: F811
+def test_cores_that_nobody_owns_after_shrink_are_nobodys_to_borrow(rmd, ask):
     r = rmd(4, "--reclaim-bound-us=60000000")
     one, = r.joined(1, 0)
     assert one.ask("borrow 3") == "1"
@@ -421,7 +424,7 @@ def finished(command):
     return json.loads(out)
 
 
-def test_who_does_not_give_up_a_core_loses_it_when_the_bound_has_passed(rmd, ask):  # noqa: F811
+def test_who_does_not_give_up_a_core_loses_it_when_the_bound_has_passed(rmd, ask):
     r = rmd(4, "--reclaim-bound-us=20000")
     one, = r.joined(1, 0)
     one.ask("borrow 3")
@@ -429,7 +432,7 @@ def test_who_does_not_give_up_a_core_loses_it_when_the_bound_has_passed(rmd, ask
     assert one.holders() == [NOBODY] * 4
 
 
-def test_what_does_not_come_about_in_time_is_said_and_stays_in_force(rmd, tell, ask):  # noqa: F811
+def test_what_does_not_come_about_in_time_is_said_and_stays_in_force(rmd, tell, ask):
     r = rmd(4, "--reclaim-bound-us=60000000")
     one, = r.joined(1, 0)
     one.ask("borrow 3")
@@ -441,7 +444,7 @@ def test_what_does_not_come_about_in_time_is_said_and_stays_in_force(rmd, tell, 
     assert ask(r, "shrink", pid(one), 1)["outcome"] == "done"
 
 
-def test_pinned_cores_are_the_processs_alone(rmd, ask):  # noqa: F811
+def test_pinned_cores_are_the_processs_alone(rmd, ask):
     r = rmd(8)
     one, other = r.joined(2, 0, 1)
     ask(r, "pin", pid(one), "0,5-6")
@@ -456,7 +459,7 @@ def test_pinned_cores_are_the_processs_alone(rmd, ask):  # noqa: F811
     assert one.owners() == [0] * 8
 
 
-def test_a_pinned_process_leaves_the_others_their_share(rmd, ask):  # noqa: F811
+def test_a_pinned_process_leaves_the_others_their_share(rmd, ask):
     r = rmd(8)
     members = r.joined(3, 0, 1, 2)
     ask(r, "pin", pid(members[2]), "6-7")
@@ -467,7 +470,7 @@ def test_a_pinned_process_leaves_the_others_their_share(rmd, ask):  # noqa: F811
     assert members[0].owners()[0] == 1
 
 
-def test_pins_wait_while_they_would_leave_somebody_without_a_core(rmd, ask):  # noqa: F811
+def test_pins_wait_while_they_would_leave_somebody_without_a_core(rmd, ask):
     r = rmd(2)
     one, = r.joined(1, 0)
     ask(r, "pin", pid(one), "0-1")
@@ -486,7 +489,7 @@ def test_pins_wait_while_they_would_leave_somebody_without_a_core(rmd, ask):  # 
     assert owned(one, one.slot, third.slot) == [1, 1]
 
 
-def test_cores_that_another_user_gets_are_not_taken_from_who_is_not_pinned(service, ask):  # noqa: F811
+def test_cores_that_another_user_gets_are_not_taken_from_who_is_not_pinned(service, ask):
     s = service("emulate-cores = 4\nreclaim-bound-us = 1000\n")
     one, other = s.member(ALICE), s.member(ALICE)
     ask(s, "pin", pid(one), "0-2")
@@ -498,7 +501,7 @@ def test_cores_that_another_user_gets_are_not_taken_from_who_is_not_pinned(servi
     eventually(lambda: owned(one, one.slot, other.slot), [3, 1])
 
 
-def test_physical_cores_that_go_together_are_ordered_together(rmd, tell, ask):  # noqa: F811
+def test_physical_cores_that_go_together_are_ordered_together(rmd, tell, ask):
     r = rmd(8, "--smt=core", machine="core:4 pu:2")
     one, other = r.joined(2, 0, 1)
     code, _, err = tell(r, "pin", pid(one), "0,1,4")
@@ -532,7 +535,7 @@ def test_physical_cores_that_go_together_are_ordered_together(rmd, tell, ask):  
     (("events", "--since=x"), 64, "--since 'x'"),
     (("top", "--delay=0"), 64, "0.05"),
 ])
-def test_what_cannot_be_is_refused_and_changes_nothing(rmd, tell, words, code, why):  # noqa: F811
+def test_what_cannot_be_is_refused_and_changes_nothing(rmd, tell, words, code, why):
     r = rmd(8)
     one, other = r.joined(2, 0, 1)
     said = tell(r, *(word.format(one=pid(one)) for word in words))
@@ -541,7 +544,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(rmd, tell, words, code, w
     assert owned(one, 0, 1) == [4, 4]
 
 
-def test_what_is_refused_says_no_numbers_of_cores_in_json(rmd, tell):  # noqa: F811
+def test_what_is_refused_says_no_numbers_of_cores_in_json(rmd, tell):
     r = rmd(4)
     one, _ = r.joined(2, 0, 1)
     for words in (["drain", "0-3"], ["shrink", "1", "2"], ["pin", pid(one), "0-3"],
@@ -552,14 +555,14 @@ def test_what_is_refused_says_no_numbers_of_cores_in_json(rmd, tell):  # noqa: F
         assert not [key for key in told if "cores" in key], told
 
 
-def test_where_no_rmd_answers_a_rank_is_no_better_than_a_pid(rmd, tell):  # noqa: F811
+def test_where_no_rmd_answers_a_rank_is_no_better_than_a_pid(rmd, tell):
     r = rmd(2)
     r.close()
     by_pid, by_rank = (tell(r, "expand", process, "1") for process in ("1", "rank:0"))
     assert by_rank == by_pid and "is it running?" in by_rank[2]
 
 
-def test_an_operator_is_told_how_another_users_process_is_named(service, by):  # noqa: F811
+def test_an_operator_is_told_how_another_users_process_is_named(service, by):
     s = service("emulate-cores = 4\n")
     alone = by(s, 0, "expand", "rank:0", 1)[2]
     s.member(ALICE)
@@ -583,14 +586,14 @@ def test_help_of_a_command_is_what_it_says_itself(build):
         assert (code, out) == (64, "") and why in err
 
 
-def test_tokens_are_nobodys_to_shrink(rmd, tell):  # noqa: F811
+def test_tokens_are_nobodys_to_shrink(rmd, tell):
     r = rmd(2)
     one, = r.joined(5, 0)
     code, _, err = tell(r, "shrink", pid(one), 1)
     assert code == 1 and "more processes than cores" in err
 
 
-def test_orders_go_with_the_process(rmd, ask):  # noqa: F811
+def test_orders_go_with_the_process(rmd, ask):
     r = rmd(4)
     one, = r.joined(1, 0)
     ask(r, "shrink", pid(one), 1)
@@ -603,7 +606,7 @@ def test_orders_go_with_the_process(rmd, ask):  # noqa: F811
 
 # --- drain
 
-def test_drained_cores_are_nobodys_until_it_is_undone(rmd, ask):  # noqa: F811
+def test_drained_cores_are_nobodys_until_it_is_undone(rmd, ask):
     r = rmd(4, "--reclaim-bound-us=60000000")
     one, other = r.joined(2, 0, 1)
     assert one.ask("borrow 1") == "1"
@@ -619,7 +622,7 @@ def test_drained_cores_are_nobodys_until_it_is_undone(rmd, ask):  # noqa: F811
     assert one.ask("borrow 1") == "1"
 
 
-def test_a_drained_core_is_taken_when_the_bound_has_passed(rmd, ask):  # noqa: F811
+def test_a_drained_core_is_taken_when_the_bound_has_passed(rmd, ask):
     r = rmd(4, "--reclaim-bound-us=20000")
     one, = r.joined(1, 0)
     one.ask("borrow 3")
@@ -627,7 +630,7 @@ def test_a_drained_core_is_taken_when_the_bound_has_passed(rmd, ask):  # noqa: F
     assert one.holders() == [NOBODY] * 4 and one.owners() == [0, 0, 0, ELSEWHERE]
 
 
-def test_tokens_are_fewer_while_cores_are_drained(rmd, ask):  # noqa: F811
+def test_tokens_are_fewer_while_cores_are_drained(rmd, ask):
     r = rmd(3)
     one, = r.joined(5, 0)
     assert one.table()[1] == 3
@@ -637,7 +640,7 @@ def test_tokens_are_fewer_while_cores_are_drained(rmd, ask):  # noqa: F811
     assert one.table()[1] == 3
 
 
-def test_drain_without_a_list_tells_what_is_drained(rmd, ask, tell):  # noqa: F811
+def test_drain_without_a_list_tells_what_is_drained(rmd, ask, tell):
     r = rmd(4)
     assert tell(r, "drain")[:2] == (0, "0 cores drained\n")
     ask(r, "drain", "1-2")
@@ -663,7 +666,7 @@ def test_affinity_follows_a_drain(build, ask):
 # --- users and rights
 
 @pytest.fixture
-def by(build, public, several_users):  # noqa: F811
+def by(build, public, several_users):
     """by(SERVICE, USER, WORD...) - what rmctl says to this user; SERVICE None: of any it finds"""
     shutil.copy(build / "bin" / "rmctl", public / "rmctl")
 
@@ -690,7 +693,7 @@ def test_names_that_strangers_listen_on_are_no_rmd(by):
                                                   "program under invade\n")
 
 
-def test_a_user_steers_its_own_processes_and_root_all(service, by):  # noqa: F811
+def test_a_user_steers_its_own_processes_and_root_all(service, by):
     s = service("emulate-cores = 8\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     code, _, err = by(s, BOB, "shrink", pid(alice), 1)
@@ -707,7 +710,7 @@ def test_a_user_steers_its_own_processes_and_root_all(service, by):  # noqa: F81
     assert code == 1 and "2 users need at least one each" in err
 
 
-def test_status_shows_root_the_orders_of_all_and_a_user_its_own(service, by):  # noqa: F811
+def test_status_shows_root_the_orders_of_all_and_a_user_its_own(service, by):
     s = service(f"emulate-cores = 8\n[user {ALICE}]\nmax-cores = 3\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     assert by(s, 0, "shrink", pid(bob), 1)[0] == 0
@@ -731,7 +734,7 @@ def test_status_shows_root_the_orders_of_all_and_a_user_its_own(service, by):  #
     assert why == {"other-user", "drained"} and owned(alice, 0) == [3]
 
 
-def test_limits_of_users(service, by):  # noqa: F811
+def test_limits_of_users(service, by):
     s = service(f"emulate-cores = 8\n[user {ALICE}]\nmax-cores = 6\n")
     alice = s.member(ALICE)
     assert owned(alice, 0) == [6]
@@ -748,7 +751,7 @@ def test_limits_of_users(service, by):  # noqa: F811
     assert by(s, 0, "limit", f"--user={ALICE}", "--reset")[0] == 0 and owned(alice, 0) == [6]
 
 
-def test_to_ask_for_a_users_limits_does_not_make_it_known(service, by):  # noqa: F811
+def test_to_ask_for_a_users_limits_does_not_make_it_known(service, by):
     s = service(f"emulate-cores = 8\n[user {BOB}]\nmax-cores = 6\nmax-job-cores = 5\n")
     s.member(ALICE)
     said = json.loads(by(s, 0, "limit", f"--user={BOB}", "--json")[1])
@@ -768,7 +771,7 @@ def of_user(uid, words, file=""):
     return [words[0], f"--user={uid}", *(word.format(file=file) for word in words[1:])]
 
 
-def test_an_operator_sees_and_steers_the_domain_of_a_user(service, by):  # noqa: F811
+def test_an_operator_sees_and_steers_the_domain_of_a_user(service, by):
     s = service("emulate-cores = 8\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     s.member(BOB)
@@ -794,7 +797,7 @@ def test_an_operator_sees_and_steers_the_domain_of_a_user(service, by):  # noqa:
     assert "policy fair\n" in by(s, 0, "policy", f"--user={BOB}")[1]
 
 
-def test_a_user_with_a_number_above_the_middle_has_that_one_in_json(service, by):  # noqa: F811
+def test_a_user_with_a_number_above_the_middle_has_that_one_in_json(service, by):
     """Such users come from user namespaces and directories; none is a negative number."""
     s, uid = service("emulate-cores = 4\n"), (1 << 31) + ALICE
     member = s.member(uid)
@@ -808,7 +811,7 @@ def test_a_user_with_a_number_above_the_middle_has_that_one_in_json(service, by)
     assert [t["uid"] for t in told] == [uid] * len(told)
 
 
-def test_a_user_named_by_name_is_the_one_of_this_number(service, by):  # noqa: F811
+def test_a_user_named_by_name_is_the_one_of_this_number(service, by):
     s = service("emulate-cores = 4\n")
     alice = s.member(ALICE)
     name = pwd.getpwuid(ALICE).pw_name
@@ -817,7 +820,7 @@ def test_a_user_named_by_name_is_the_one_of_this_number(service, by):  # noqa: F
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
-def test_another_users_domain_is_for_operators(service, by, public, words):  # noqa: F811
+def test_another_users_domain_is_for_operators(service, by, public, words):
     s = service("emulate-cores = 8\n")
     alice, _ = s.member(ALICE), s.member(BOB)
     public.chmod(0o777)
@@ -831,7 +834,7 @@ def test_another_users_domain_is_for_operators(service, by, public, words):  # n
 
 
 @pytest.mark.parametrize("words", [w for w in LOOKS if w[0] != "policy"], ids=" ".join)
-def test_a_user_without_processes_does_not_become_known(service, by, public, words):  # noqa: F811
+def test_a_user_without_processes_does_not_become_known(service, by, public, words):
     s = service("emulate-cores = 8\n")
     bob = s.member(BOB)
     bob.kill()
@@ -852,7 +855,7 @@ def test_a_user_without_processes_does_not_become_known(service, by, public, wor
     assert {labels["user"] for labels, _ in samples} == {"0", str(BOB)}
 
 
-def test_a_policy_may_be_chosen_for_who_is_still_to_come(service, by):  # noqa: F811
+def test_a_policy_may_be_chosen_for_who_is_still_to_come(service, by):
     s = service(f"emulate-cores = 8\n[user {BOB}]\npolicy = equal\n")
     assert "policy equal\n" in by(s, 0, "policy", f"--user={BOB}")[1]
     assert by(s, 0, "policy", f"--user={ALICE}", "jobs")[0] == 0
@@ -862,7 +865,7 @@ def test_a_policy_may_be_chosen_for_who_is_still_to_come(service, by):  # noqa: 
     assert "policy jobs\n" in by(s, 0, "policy", f"--user={ALICE}")[1]
 
 
-def test_an_operator_sees_the_users_that_a_new_rmd_has_taken_back(service, by):  # noqa: F811
+def test_an_operator_sees_the_users_that_a_new_rmd_has_taken_back(service, by):
     s = service("emulate-cores = 4\n")
     alice = s.member(ALICE)
     s.kill_and_start_again()
@@ -871,7 +874,7 @@ def test_an_operator_sees_the_users_that_a_new_rmd_has_taken_back(service, by): 
     assert domain["rmd"] == s.process.pid
 
 
-def test_an_operator_takes_a_trace_of_a_user(service, by, public, tmp_path):  # noqa: F811
+def test_an_operator_takes_a_trace_of_a_user(service, by, public, tmp_path):
     s = service("emulate-cores = 4\n")
     alice = s.member(ALICE)
     public.chmod(0o777)
@@ -892,7 +895,7 @@ def test_an_operator_takes_a_trace_of_a_user(service, by, public, tmp_path):  # 
     assert by(s, 0, "trace", f"--user={ALICE}", "stop") == (0, "", "")  # may end
 
 
-def test_top_goes_on_when_the_user_that_it_watches_has_gone(service):  # noqa: F811
+def test_top_goes_on_when_the_user_that_it_watches_has_gone(service):
     s = service("emulate-cores = 4\n")
     alice = s.member(ALICE)
     with subprocess.Popen([s.build / "bin" / "rmctl", f"--socket={s.name}", "top",
@@ -912,7 +915,7 @@ def test_top_goes_on_when_the_user_that_it_watches_has_gone(service):  # noqa: F
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
-def test_a_launchs_own_rmd_has_no_other_users(rmd, tell, tmp_path, words):  # noqa: F811
+def test_a_launchs_own_rmd_has_no_other_users(rmd, tell, tmp_path, words):
     r = rmd(8)
     code, out, err = tell(r, *of_user(BOB, words, tmp_path / "t"))
     assert (code, out) == (1, "")
@@ -920,7 +923,7 @@ def test_a_launchs_own_rmd_has_no_other_users(rmd, tell, tmp_path, words):  # no
 
 
 @pytest.mark.parametrize("limits", [[], ["--cores=2"], ["--reset"]], ids=["asked", "set", "reset"])
-def test_of_a_launchs_own_rmd_no_other_user_gets_cores(rmd, ask, tell, limits):  # noqa: F811
+def test_of_a_launchs_own_rmd_no_other_user_gets_cores(rmd, ask, tell, limits):
     r = rmd(8)
     one, = r.joined(1, 0)
     code, _, err = tell(r, "limit", f"--user={BOB}", *limits)
@@ -931,7 +934,7 @@ def test_of_a_launchs_own_rmd_no_other_user_gets_cores(rmd, ask, tell, limits): 
     assert [u["uid"] for u in domain["users"]] == [os.getuid()]
 
 
-def test_events_and_metrics_are_of_ones_own_processes_and_of_all_for_root(service, by):  # noqa: F811
+def test_events_and_metrics_are_of_ones_own_processes_and_of_all_for_root(service, by):
     s = service("emulate-cores = 4\n")
     s.member(ALICE)
     s.member(BOB)
@@ -944,7 +947,7 @@ def test_events_and_metrics_are_of_ones_own_processes_and_of_all_for_root(servic
 
 # --- events
 
-def test_events_tell_what_has_happened(rmd, ask, tell):  # noqa: F811
+def test_events_tell_what_has_happened(rmd, ask, tell):
     r = rmd(4)
     one, other = r.joined(2, 0, 1)
     ask(r, "shrink", pid(one), 1)
@@ -968,7 +971,7 @@ def test_events_tell_what_has_happened(rmd, ask, tell):  # noqa: F811
     assert len(another_rmds.splitlines()) == len(events)
 
 
-def test_events_say_nothing_twice_and_no_empty_list(rmd, ask, tell):  # noqa: F811
+def test_events_say_nothing_twice_and_no_empty_list(rmd, ask, tell):
     r = rmd(4)
     one, = r.joined(1, 0)
     ask(r, "shrink", pid(one), 1)
@@ -984,7 +987,7 @@ def test_events_say_nothing_twice_and_no_empty_list(rmd, ask, tell):  # noqa: F8
     assert drains[0].endswith(" 1 core drained: 3") and drains[1].endswith(" 0 cores drained")
 
 
-def test_who_follows_hears_of_what_comes(rmd, build):  # noqa: F811
+def test_who_follows_hears_of_what_comes(rmd, build):
     r = rmd(2)
     with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "events", "--follow",
                            "--json"], stdout=subprocess.PIPE, text=True, env=ENV) as follower:
@@ -998,7 +1001,7 @@ def test_who_follows_hears_of_what_comes(rmd, build):  # noqa: F811
         assert follower.wait(PATIENCE_S) == 0
 
 
-def test_who_reads_too_slowly_is_told_how_much_was_lost(rmd, build):  # noqa: F811
+def test_who_reads_too_slowly_is_told_how_much_was_lost(rmd, build):
     """The ring has 4096 events; rmd does not wait for a client that does not read."""
     r = rmd(2)
     one, other = r.joined(2, 0, 1)
@@ -1106,7 +1109,7 @@ def completed(request, build, top, tmp_path):
     return lambda *lines: completed_by_zsh(build, top, tmp_path, *lines)
 
 
-def test_shells_complete_commands_options_and_arguments(rmd, completed, monkeypatch):  # noqa: F811
+def test_shells_complete_commands_options_and_arguments(rmd, completed, monkeypatch):
     r = rmd(2)
     members = r.joined(2, 0, 1)
     monkeypatch.setitem(ENV, "INVASIVE_SOCKET", r.name)
@@ -1121,7 +1124,7 @@ def test_shells_complete_commands_options_and_arguments(rmd, completed, monkeypa
 
 
 def test_shells_complete_what_a_command_takes_and_no_more(
-        rmd, ask, completed, monkeypatch, tmp_path):  # noqa: F811
+        rmd, ask, completed, monkeypatch, tmp_path):
     r = rmd(4)
     r.joined(2, 0, 1)
     ask(r, "drain", "2")
@@ -1215,7 +1218,7 @@ def free_port():
 
 
 @pytest.fixture(params=["path", "abstract", "tcp"])
-def served(request, rmd, short_path):  # noqa: F811
+def served(request, rmd, short_path):
     """An rmd that serves metrics, and where"""
     if request.param == "tcp":
         where = ("127.0.0.1", free_port())
@@ -1269,7 +1272,7 @@ def test_metrics_are_prometheus_text(served, tell):
     (b"\0" * 5000, 400), (b"A" * 5000, 400), (b"GET /metrics HTTP/1.1\n\n", 200),
     (b"GET /metrics?a=b HTTP/1.0\r\n\r\n", 200), (b"HEAD /metrics HTTP/1.1\r\n\r\n", 200),
     (b"GET " + b"/" * 4090 + b" HTTP/1.1\r\n\r\n", 400)])
-def test_what_is_no_request_for_metrics_is_answered_so(rmd, request_, status):  # noqa: F811
+def test_what_is_no_request_for_metrics_is_answered_so(rmd, request_, status):
     name = f"@rmctl-test-{os.getpid()}-http"
     rmd(2, f"--metrics={name}")
     head, body = http("\0" + name[1:], request_)
@@ -1277,7 +1280,7 @@ def test_what_is_no_request_for_metrics_is_answered_so(rmd, request_, status):  
     assert bool(body) != request_.startswith(b"HEAD")
 
 
-def test_slow_and_hostile_collectors_keep_nobody_out(rmd, tell):  # noqa: F811
+def test_slow_and_hostile_collectors_keep_nobody_out(rmd, tell):
     """More collectors than rmd has room for: they send nothing, half a head, or do not read."""
     name = f"@rmctl-test-{os.getpid()}-slow"
     r = rmd(2, f"--metrics={name}")
@@ -1301,7 +1304,7 @@ def test_metrics_are_served_on_this_machine_only(build, where):
 
 # --- top
 
-def test_top_prints_frames_where_there_is_no_terminal(rmd, tell, ask):  # noqa: F811
+def test_top_prints_frames_where_there_is_no_terminal(rmd, tell, ask):
     r = rmd(4)
     one, _ = r.joined(2, 0, 1)
     one.ask("borrow 0")
@@ -1328,7 +1331,7 @@ def act(one, other):
     other.ask("spend 30 10")
 
 
-def test_top_tells_rates_and_efficiency_of_what_has_been_done(rmd, build):  # noqa: F811
+def test_top_tells_rates_and_efficiency_of_what_has_been_done(rmd, build):
     r = rmd(4)
     one, other = r.joined(2, 0, 1)
     act(one, other)  # before the first look: not counted
@@ -1352,7 +1355,7 @@ def test_top_tells_rates_and_efficiency_of_what_has_been_done(rmd, build):  # no
     assert (second[0]["efficiency"], second[1]["efficiency"]) == (None, pytest.approx(0.75))
 
 
-def test_top_shows_what_is_ordered_as_status_does(rmd, tell):  # noqa: F811
+def test_top_shows_what_is_ordered_as_status_does(rmd, tell):
     r = rmd(6)
     one, _ = r.joined(2, 0, 1)
     for order in (["shrink", str(pid(one)), "1"], ["drain", "5"], ["limit", "--cores=5"],
@@ -1373,7 +1376,7 @@ def test_top_shows_what_is_ordered_as_status_does(rmd, tell):  # noqa: F811
     assert [c["why_away"] for c in tells[1]["cores"]].count("drained") == 1
 
 
-def test_top_ends_at_once_whenever_the_signal_comes(rmd, build):  # noqa: F811
+def test_top_ends_at_once_whenever_the_signal_comes(rmd, build):
     """Just after a frame rmctl top is about to sleep for an hour."""
     r = rmd(4)
     r.joined(1, 0)
@@ -1450,7 +1453,7 @@ ALTERNATE, NORMAL = "\x1b[?1049h", "\x1b[?1049l"
 
 
 @pytest.mark.parametrize("how", ["q", "SIGTERM", "ctrl-c", "frames"])
-def test_top_leaves_the_terminal_as_it_was(rmd, terminal, how):  # noqa: F811
+def test_top_leaves_the_terminal_as_it_was(rmd, terminal, how):
     r = rmd(4)
     r.joined(2, 0, 1)
     t = terminal(r, *(["-n", "3"] if how == "frames" else []))
@@ -1466,7 +1469,7 @@ def test_top_leaves_the_terminal_as_it_was(rmd, terminal, how):  # noqa: F811
         assert termios.tcgetattr(t.fd)[3] & mode
 
 
-def test_top_follows_the_size_of_the_terminal(rmd, terminal):  # noqa: F811
+def test_top_follows_the_size_of_the_terminal(rmd, terminal):
     r = rmd(64)
     r.joined(1, 0)
     t = terminal(r)
@@ -1481,7 +1484,7 @@ def test_top_follows_the_size_of_the_terminal(rmd, terminal):  # noqa: F811
     assert t.wait() == 0
 
 
-def test_top_says_how_many_lines_a_terminal_has_no_room_for(rmd, terminal, tell):  # noqa: F811
+def test_top_says_how_many_lines_a_terminal_has_no_room_for(rmd, terminal, tell):
     r = rmd(8)
     r.joined(8, *range(8))
     lines = tell(r, "top", "-n1")[1].rstrip().count("\n") + 1
@@ -1497,7 +1500,7 @@ def test_top_says_how_many_lines_a_terminal_has_no_room_for(rmd, terminal, tell)
     assert t.wait() == 0 and "more lines" not in t.said.rpartition("rmctl top")[2]
 
 
-def test_top_says_when_it_does_not_know_the_terminal(rmd, build):  # noqa: F811
+def test_top_says_when_it_does_not_know_the_terminal(rmd, build):
     r = rmd(2)
     main, other = pty.openpty()
     done = subprocess.run([build / "bin" / "rmctl", f"--socket={r.name}", "top", "-n1"],

@@ -14,59 +14,18 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import opened
-from test_rmd_domain import (
-    JOIN,
-    MAGIC,
-    PATIENCE_S,
-    REPLY,
-    REPORT,
-    REQUEST,
-    VERSION,
-    Member,
-    eventually,
-    processor_s,
-    rmctl,
-    rmd,  # noqa: F401 (a fixture)
-    sanitizers,
-)
-from test_rmd_service import (
-    ALICE,
-    BOB,
-    counts,
-    public,  # noqa: F401 (a fixture)
-)
-from test_rmd_survival import (
-    mortal,  # noqa: F401 (a fixture)
-)
+
+from lib.connections import connected, counted_by, flood
+from lib.member import Member, counts
+from lib.processes import opened, processor_s
+from lib.protocol import ADMIN_SNAPSHOT, JOIN, METRICS, REPLY, REPORT, TRACE, limit, request
+from lib.rmd import rmctl, sanitizers
+from lib.users import ALICE, BOB
+from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.sanitize,
               pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
-CONTROL, METRICS, ADMIN_SNAPSHOT, TRACE = 16, 18, 19, 32
-LIMIT, UNSAID = 4, 2**32 - 1
 FORGOTTEN = 61000  # the first of some users
-
-
-def request(kind, program=b"p"):
-    return REQUEST.pack(MAGIC, VERSION, kind, -1, -1, -1, -1, program)
-
-
-def limit(cores):
-    """struct inv_control; the client does not wait for the effect"""
-    return request(CONTROL) + struct.pack("=IIiIIIII128x", LIMIT, 0, 0, UNSAID, cores, UNSAID,
-                                          0, 0)
-
-
-def connected(s, uid, where=None, kind=socket.SOCK_SEQPACKET):
-    """A connection of this user; the kernel checks the effective user ID."""
-    one = socket.socket(socket.AF_UNIX, kind)
-    name = str(where or s.name)
-    os.seteuid(uid)
-    try:
-        one.connect("\0" + name[1:] if name.startswith("@") else name)
-    finally:
-        os.seteuid(0)
-    return one
 
 
 # --- descriptors
@@ -113,7 +72,7 @@ WITH_ONE = {
 
 
 @pytest.mark.parametrize("messages", WITH_ONE.values(), ids=WITH_ONE)
-def test_a_descriptor_that_takes_long_to_close_is_not_waited_for(mortal, messages):  # noqa: F811
+def test_a_descriptor_that_takes_long_to_close_is_not_waited_for(mortal, messages):
     s = mortal("emulate-cores = 2\n")
     alice = s.member(ALICE)
     with contextlib.ExitStack() as stack:
@@ -126,7 +85,7 @@ def test_a_descriptor_that_takes_long_to_close_is_not_waited_for(mortal, message
         assert (counts(alice, 0), counts(bob, 0)) == ([1], [1])
 
 
-def test_nor_is_one_that_another_user_sends_to_a_launchs_own_rmd(rmd, build):  # noqa: F811
+def test_nor_is_one_that_another_user_sends_to_a_launchs_own_rmd(rmd, build):
     r = rmd(2)
     with lingering() as last:
         with stopped(r.process), connected(r, ALICE) as one:
@@ -135,7 +94,7 @@ def test_nor_is_one_that_another_user_sends_to_a_launchs_own_rmd(rmd, build):  #
         assert r.members[-1].join() == 0
 
 
-def test_nor_are_many_whose_sender_never_reads(mortal):  # noqa: F811
+def test_nor_are_many_whose_sender_never_reads(mortal):
     """More descriptors than rmd may have children for at one time."""
     s = mortal("emulate-cores = 2\n")
     alice = s.member(ALICE)
@@ -163,7 +122,7 @@ def held_by(process):
     return None
 
 
-def test_who_waits_for_it_has_nothing_else_that_rmd_has_open(mortal):  # noqa: F811
+def test_who_waits_for_it_has_nothing_else_that_rmd_has_open(mortal):
     """Neither the listener nor the connection to the descriptor holder, which must end with rmd."""
     s = mortal("emulate-cores = 2\n")
     s.member(ALICE)
@@ -176,7 +135,7 @@ def test_who_waits_for_it_has_nothing_else_that_rmd_has_open(mortal):  # noqa: F
         assert held and len(held) == 1 and held[0].startswith("socket:"), held
 
 
-def test_nor_is_one_that_comes_with_a_request_for_metrics(mortal, short_path):  # noqa: F811
+def test_nor_is_one_that_comes_with_a_request_for_metrics(mortal, short_path):
     where = short_path / "metrics.sock"
     s = mortal("emulate-cores = 2\n", f"--metrics={where}")
     for text in (b"GET /metrics HTTP/1.0\r\n\r\n", b"GET /metrics"):
@@ -187,7 +146,7 @@ def test_nor_is_one_that_comes_with_a_request_for_metrics(mortal, short_path):  
 
 
 @pytest.fixture
-def slow_traces(mortal):  # noqa: F811
+def slow_traces(mortal):
     """An rmd to which twenty users have sent, for a trace, a descriptor that takes long to close.
     Two seconds for each would be longer than the tests wait."""
     s = mortal("emulate-cores = 2\n")
@@ -222,7 +181,7 @@ def test_all_traces_together_are_waited_for_when_rmd_ends(slow_traces):
     assert slow_traces.close() == 0
 
 
-def test_who_sends_a_descriptor_with_another_request_is_refused(mortal):  # noqa: F811
+def test_who_sends_a_descriptor_with_another_request_is_refused(mortal):
     s = mortal("emulate-cores = 2\n")
     with connected(s, ALICE) as one:
         send_with(one, request(JOIN), os.open("/dev/null", os.O_RDONLY))
@@ -269,7 +228,7 @@ def pids_can_be_chosen():
 
 
 @pytest.fixture(params=["told", "not-told"])
-def of_a_kernel(request, mortal, tmp_path):  # noqa: F811
+def of_a_kernel(request, mortal, tmp_path):
     """A service; the kernel has SO_PEERPIDFD, or is made to look older than Linux 6.5"""
     s = mortal("emulate-cores = 2\n")
     if request.param == "not-told":
@@ -352,7 +311,7 @@ def resident_bytes(process):
     return pages * os.sysconf("SC_PAGESIZE")
 
 
-def test_reports_that_nobody_takes_need_no_memory(mortal):  # noqa: F811
+def test_reports_that_nobody_takes_need_no_memory(mortal):
     """A client that reads them at last gets all, also that of a process that has died meanwhile."""
     s = mortal("emulate-cores = 2\n")
     alice, other = s.member(ALICE), s.member(ALICE)
@@ -378,7 +337,7 @@ def test_reports_that_nobody_takes_need_no_memory(mortal):  # noqa: F811
         (alice.process.pid, 1), (other.process.pid, 0)]
 
 
-def test_reports_of_all_users_are_bounded(mortal):  # noqa: F811
+def test_reports_of_all_users_are_bounded(mortal):
     """The users with most reports lose records; a user with few does not."""
     s = mortal("emulate-cores = 8\n")
     modest = s.member(ALICE)
@@ -399,45 +358,10 @@ def test_reports_of_all_users_are_bounded(mortal):  # noqa: F811
 
 # --- processor time
 
-FLOOD = """
-import socket, sys, time
-name, request, seconds = sys.argv[1], bytes.fromhex(sys.argv[2]), sys.argv[3]
-end, asked = time.monotonic() + float(seconds), 0
-while time.monotonic() < end:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
-        one.settimeout(10)
-        try:
-            one.connect(name)
-            one.send(request)
-            while one.recv(1 << 20):
-                pass
-            asked += 1
-        except OSError:
-            pass
-print(asked)
-"""
-
-
-def flood(s, uid, message, seconds):
-    return subprocess.Popen(["python3", "-c", FLOOD, s.name, message.hex(), str(seconds)],
-                            user=uid, group=60000, extra_groups=[], cwd="/",
-                            stdout=subprocess.PIPE, text=True)
-
-
-def counted_by(floods, meanwhile):
-    """The result of meanwhile(), and the count that each of `floods` prints at its end."""
-    try:
-        seen = meanwhile()
-        return seen, [int(one.communicate(timeout=PATIENCE_S)[0]) for one in floods]
-    finally:
-        for one in floods:
-            one.kill()
-            one.wait(PATIENCE_S)
-
 
 @pytest.mark.parametrize("kind", [pytest.param(METRICS, marks=pytest.mark.full), ADMIN_SNAPSHOT],
                          ids=["metrics", "admin-snapshot"])
-def test_a_user_that_asks_all_the_time_takes_little_of_a_processor(mortal, kind):  # noqa: F811
+def test_a_user_that_asks_all_the_time_takes_little_of_a_processor(mortal, kind):
     """A tenth, after the time that is granted at once; rmd answers other users meanwhile."""
     seconds, granted = 4, 0.2
     s = mortal("emulate-cores = 256\nreclaim-bound-us = 60000000\nlog-level = warning\n")
@@ -474,7 +398,7 @@ print(asked)
 
 @pytest.mark.parametrize("how", ["asks", pytest.param("connects", marks=pytest.mark.full)])
 def test_who_asks_for_metrics_all_the_time_takes_little_of_a_processor(
-        mortal, short_path, how):  # noqa: F811
+        mortal, short_path, how):
     """rmd does not know the user of a collector, so all of them share one user's rate limit."""
     seconds, granted = 3, 0.2
     where = str(short_path / "metrics.sock")
@@ -494,7 +418,7 @@ def test_who_asks_for_metrics_all_the_time_takes_little_of_a_processor(
         assert one.recv(12) == b"HTTP/1.1 200"
 
 
-def test_commands_that_wait_are_of_their_user_only(mortal):  # noqa: F811
+def test_commands_that_wait_are_of_their_user_only(mortal):
     s = mortal("emulate-cores = 4\nreclaim-bound-us = 60000000\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     for core in [core for core, owner in enumerate(alice.owners()) if owner == 0]:

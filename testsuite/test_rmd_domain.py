@@ -7,153 +7,23 @@ from __future__ import annotations
 import array
 import contextlib
 import fcntl
-import itertools
 import os
 import random
 import signal
 import socket
 import struct
 import subprocess
-import time
-from pathlib import Path
 
 import pytest
-from machine import opened
+
+from lib.core_table import ANONYMOUS, F_SEAL_FUTURE_WRITE, NOBODY, PINNED
+from lib.member import Member
+from lib.processes import opened
+from lib.protocol import JOIN, LEAVE, MAGIC, OBSERVE, REPLY, REQUEST, VERSION
+from lib.rmd import counter, rmctl, sanitizers
+from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.sanitize
-
-PATIENCE_S = 20
-NOBODY = -1
-PINNED, ANONYMOUS = 0, 1
-F_SEAL_FUTURE_WRITE = 16  # linux/fcntl.h
-counter = itertools.count()
-
-
-class Member:
-    """A process of the domain."""
-
-    def __init__(self, build, name):
-        self.name = name
-        self.process = subprocess.Popen([build / "testsuite" / "rmd_member"], text=True, bufsize=1,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, command):
-        self.say(command)
-        return self.hear()
-
-    def say(self, command):
-        self.process.stdin.write(command + "\n")
-
-    def hear(self):
-        return self.process.stdout.readline().strip()
-
-    def join(self, rank=-1, size=-1, local=-1, local_rank=-1):
-        return int(self.ask(f"join {self.name} {rank} {size} {local} {local_rank}"))
-
-    def table(self):
-        """mode, free tokens, owners, holders, reclaims"""
-        mode, tokens, *rest = (int(word) for word in self.ask("table").split())
-        return mode, tokens, rest[0::3], rest[1::3], rest[2::3]
-
-    def owners(self):
-        return self.table()[2]
-
-    def holders(self):
-        return self.table()[3]
-
-    def states(self):
-        return [int(word) for word in self.ask("states").split()]
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(PATIENCE_S)
-
-    def close(self):
-        self.kill()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-
-def processor_s(process):
-    """Processor time of all threads of the process."""
-    total = 0
-    for task in Path(f"/proc/{process.pid}/task").iterdir():
-        with contextlib.suppress(OSError):
-            total += int((task / "schedstat").read_text().split()[0])
-    return total / 1e9
-
-
-def sanitizers(build):
-    """The libraries of sanitizers, which must be preloaded first."""
-    libraries = subprocess.run(["ldd", build / "bin/rmd"], capture_output=True, text=True,
-                               check=False, timeout=60).stdout
-    return [line.split()[2] for line in libraries.splitlines()
-            if line.strip().startswith(("libasan", "libtsan", "libubsan"))]
-
-
-class Rmd:
-    """A private rmd on emulated cores."""
-
-    def __init__(self, build, *options):
-        self.build = build
-        self.name = f"@rmd-test-{os.getpid()}-{next(counter)}"
-        ours, theirs = socket.socketpair()
-        self.control = ours
-        self.process = subprocess.Popen(
-            [build / "bin" / "rmd", "--private", f"--ready-fd={theirs.fileno()}",
-             f"--socket={self.name}", *options], pass_fds=(theirs.fileno(),),
-            stderr=subprocess.PIPE, text=True)
-        theirs.close()
-        self.ready = ours.makefile().readline()
-        self.members = []
-
-    def member(self):
-        self.members.append(Member(self.build, self.name))
-        return self.members[-1]
-
-    def joined(self, *local_and_ranks):
-        """joined(LOCAL, RANK, ...): members that have joined in this order."""
-        local, *ranks = local_and_ranks
-        members = [self.member() for _ in ranks]
-        for member, rank in zip(members, ranks):
-            member.slot = member.join(rank, local, local)
-        return members
-
-    def close(self):
-        """Ends rmd as its launcher would; returns its messages."""
-        for member in self.members:
-            with contextlib.suppress(OSError):
-                member.close()
-        self.control.close()
-        try:
-            return self.process.communicate(timeout=PATIENCE_S)[1]
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
-
-
-@pytest.fixture
-def rmd(build):
-    """rmd(CORES, OPTIONS..., machine=None) - an rmd on that many emulated cores, or on a machine in
-    hwloc's description; it must end well."""
-    started = []
-
-    def start(cores, *options, machine=None):
-        started.append(Rmd(build, f"--emulate-cores={machine or cores}", *options))
-        assert started[-1].ready == f"ready {cores}\n"
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
-        assert one.process.returncode == 0
-
-
-def eventually(get, expected, patience=PATIENCE_S):
-    end = time.monotonic() + patience
-    while (got := get()) != expected:
-        assert time.monotonic() < end, f"{got}, not {expected}, after {patience} s"
-        time.sleep(0.005)
 
 
 # --- the form for a further node of a launch
@@ -699,9 +569,6 @@ def test_what_rmd_does_to_words_ends_whatever_they_are(build, run_program):
     done = run_program([build / "testsuite/rmd_loops"], timeout=30)
     assert done.stdout.splitlines()[-1] == "traced"
 
-MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 7, 1, 2, 3, 4
-REQUEST, REPLY = struct.Struct("=IIIiiii12x64s"), struct.Struct("=IIIII128s")
-
 
 def exchange(name, data):
     """Status and descriptors of the answer; None when rmd hangs up without one."""
@@ -810,12 +677,6 @@ def test_another_user_is_refused(rmd):
 
 
 # --- rmctl
-
-def rmctl(build, *arguments):
-    done = subprocess.run([build / "bin" / "rmctl", *arguments], capture_output=True, text=True,
-                          timeout=PATIENCE_S, check=False,
-                          env={k: v for k, v in os.environ.items() if k != "INVASIVE_SOCKET"})
-    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.smoke

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import children
+
+from lib.processes import children
 
 pytestmark = pytest.mark.machine(os.getuid() == 0, "only root's service has limits")
 PATIENCE_S = 30

@@ -4,17 +4,17 @@
 import subprocess
 
 import pytest
-from test_omp_programs import compiled  # noqa: F401 (a fixture)
-from test_rmd_domain import eventually, rmd  # noqa: F401 (rmd is a fixture)
+
+from lib.waiting import eventually
 
 
 @pytest.mark.timeout(60)
-def test_who_lost_its_core_finds_a_free_one_for_who_waits(build, rmd, compiled):  # noqa: F811
+def test_who_lost_its_core_finds_a_free_one_for_who_waits(build, rmd, omp_program):
     domain = rmd(3)
     (robber,) = domain.joined(1, 0)
     program = subprocess.Popen(
-        [build / "invade", f"--socket={domain.name}", compiled("core_lost")], text=True, bufsize=1,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        [build / "invade", f"--socket={domain.name}", omp_program("core_lost")], text=True,
+        bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with program:
         assert program.stdout.readline() == "locked\n"
         (slot,) = set(robber.states()) - {robber.slot}

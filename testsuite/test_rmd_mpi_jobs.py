@@ -9,7 +9,9 @@ import select
 import subprocess
 
 import pytest
-from test_rmd_domain import PATIENCE_S, Member, rmd  # noqa: F401 (a fixture)
+
+from lib.member import Member
+from lib.waiting import PATIENCE_S
 
 RANKS = 3
 ORDER = ["A0", "A1", "B0", "B1", "B2", "A2"]
@@ -46,7 +48,7 @@ class Started(Member):
     ({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}, {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "1"}),
     ({"PMI_PORT": "here:1", "PMI_ID": "0"}, {"PMI_PORT": "here:2", "PMI_ID": "0"})],
     ids=["launch", "pmix", "slurm", "port"])
-def test_ranks_of_two_jobs_that_join_in_turns_are_told_apart(rmd, one, other):  # noqa: F811
+def test_ranks_of_two_jobs_that_join_in_turns_are_told_apart(rmd, one, other):
     """Even if each rank has a launch of its own: the mpiexec of a rank decides first."""
     r = rmd(12, "--policy=fair")
     members = {}
@@ -111,7 +113,7 @@ def two_jobs(mpi, tmp_path, stock_env):
 
 
 @pytest.mark.parametrize("behind", ["nothing", "invade"])
-def test_two_mpiexec_of_one_launch_have_a_job_each(rmd, two_jobs, invade, behind):  # noqa: F811
+def test_two_mpiexec_of_one_launch_have_a_job_each(rmd, two_jobs, invade, behind):
     """With an invade for both of them, or one for each rank, which names a launch of its own."""
     r = rmd(12, "--policy=fair")
     words = [invade, f"--socket={r.name}", "--"] if behind == "invade" else []

@@ -10,9 +10,10 @@ import math
 import subprocess
 
 import pytest
-from conftest import FEWER
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from lib.build import FEWER
 
 pytestmark = [pytest.mark.sanitize]
 POLICIES = ("workload", "equal", "throughput", "makespan", "jobs", "fair", "energy", "interference")

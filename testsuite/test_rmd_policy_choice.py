@@ -6,7 +6,10 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from test_rmd_domain import Rmd, eventually, rmctl, rmd  # noqa: F401 (rmd is a fixture)
+
+from lib.fake_system import FREQ, RAPL, put, put_stat, put_zone, value_of
+from lib.rmd import Rmd, rmctl
+from lib.waiting import eventually
 
 pytestmark = pytest.mark.sanitize
 FLAT = "graph 1 1 2 1.8 4 1.8"
@@ -18,7 +21,7 @@ def owned(member, slots):
 
 
 @pytest.mark.smoke
-def test_rmctl_shows_and_changes_the_policy_of_a_running_domain(rmd, build):  # noqa: F811
+def test_rmctl_shows_and_changes_the_policy_of_a_running_domain(rmd, build):
     r = rmd(12)
     one, other = r.joined(2, 0, 1)
     one.ask("announce 1 0 0")
@@ -33,7 +36,7 @@ def test_rmctl_shows_and_changes_the_policy_of_a_running_domain(rmd, build):  # 
         assert owned(one, (0, 1)) == shares
 
 
-def test_every_policy_can_be_chosen_at_the_start_and_later(rmd, build):  # noqa: F811
+def test_every_policy_can_be_chosen_at_the_start_and_later(rmd, build):
     names = [line[2:].split()[0] for line in rmctl(
         build, f"--socket={rmd(2).name}", "policy")[1].splitlines() if line[0] in " *"]
     assert len(names) == 8
@@ -46,7 +49,7 @@ def test_every_policy_can_be_chosen_at_the_start_and_later(rmd, build):  # noqa:
         assert name == "energy" or owned(member, [0]) == [4]
 
 
-def test_a_policy_that_there_is_not_is_refused(rmd, build):  # noqa: F811
+def test_a_policy_that_there_is_not_is_refused(rmd, build):
     r = rmd(2)
     code, out, err = rmctl(build, f"--socket={r.name}", "policy", "best")
     assert code == 64 and out == "" and "workload" in err and "energy" in err
@@ -57,14 +60,14 @@ def test_a_policy_that_there_is_not_is_refused(rmd, build):  # noqa: F811
         assert done.returncode != 0 and "best" in done.stderr and "throughput" in done.stderr
 
 
-def test_cores_follow_the_scalability_graphs(rmd):  # noqa: F811
+def test_cores_follow_the_scalability_graphs(rmd):
     one, other = rmd(12, "--policy=throughput").joined(2, 0, 1)
     assert one.ask(FLAT) == "0" and one.ask("announce 1 0 0") == "0"
     assert other.ask("graph 1 1 12 8") == "0" and other.ask("announce 1 0 0") == "0"
     assert owned(one, (0, 1)) == [2, 10]
 
 
-def test_an_announced_graph_need_not_be_concave(rmd):  # noqa: F811
+def test_an_announced_graph_need_not_be_concave(rmd):
     """Its hull is what counts: eight cores bring the second one five, whatever the first do."""
     one, other = rmd(9, "--policy=throughput").joined(2, 0, 1)
     assert one.ask("graph 1 1 9 3") == "0" and one.ask("announce 1 0 0") == "0"
@@ -73,7 +76,7 @@ def test_an_announced_graph_need_not_be_concave(rmd):  # noqa: F811
     assert owned(one, (0, 1)) == [1, 8]
 
 
-def test_ranks_of_a_job_share_what_the_job_has(rmd):  # noqa: F811
+def test_ranks_of_a_job_share_what_the_job_has(rmd):
     """Two MPI jobs and a process without MPI: fair counts three, however many ranks there are."""
     r = rmd(12, "--policy=fair")
     pair = [r.member() for _ in range(2)]
@@ -90,7 +93,7 @@ def test_ranks_of_a_job_share_what_the_job_has(rmd):  # noqa: F811
     assert owned(pair[0], range(6)) == [1, 3, 2, 1, 1, 4]
 
 
-def test_a_second_job_of_the_same_size_is_another_job(rmd):  # noqa: F811
+def test_a_second_job_of_the_same_size_is_another_job(rmd):
     r = rmd(12, "--policy=fair")
     ranks = [0, 1, 0, 1]
     members = [r.member() for _ in ranks]
@@ -101,7 +104,7 @@ def test_a_second_job_of_the_same_size_is_another_job(rmd):  # noqa: F811
     assert owned(members[0], range(4)) == [5, 1, 3, 3]
 
 
-def test_energy_leaves_cores_to_nobody_that_bring_nothing(rmd):  # noqa: F811
+def test_energy_leaves_cores_to_nobody_that_bring_nothing(rmd):
     one, = rmd(8, "--policy=energy").joined(1, 0)
     assert one.ask(FLAT) == "0" and one.ask("announce 1 0 0") == "0"
     assert owned(one, [0]) == [2]
@@ -109,7 +112,7 @@ def test_energy_leaves_cores_to_nobody_that_bring_nothing(rmd):  # noqa: F811
     assert owned(one, [0]) == [8]
 
 
-def test_announced_iteration_times_show_cores_that_deliver_less(rmd):  # noqa: F811
+def test_announced_iteration_times_show_cores_that_deliver_less(rmd):
     """The same work, but twice the time on as many cores: half of them are missing."""
     one, other = rmd(16, "--policy=interference").joined(2, 0, 1)
     assert one.ask("iteration 0.2") == "0" and one.ask("announce 1 0 0") == "0"
@@ -119,7 +122,7 @@ def test_announced_iteration_times_show_cores_that_deliver_less(rmd):  # noqa: F
     assert owned(one, (0, 1)) == [10, 6]
 
 
-def test_a_move_that_does_not_pay_in_time_is_not_made(rmd):  # noqa: F811
+def test_a_move_that_does_not_pay_in_time_is_not_made(rmd):
     """Seven cores would move; at a second each they do not pay within a millisecond."""
     one, other = rmd(16, "--move-cost-us=1000000", "--pay-within-ms=1").joined(2, 0, 1)
     one.ask("announce 1 0 0")
@@ -129,7 +132,7 @@ def test_a_move_that_does_not_pay_in_time_is_not_made(rmd):  # noqa: F811
     assert owned(one, (0, 1))[1] >= 9
 
 
-def test_how_much_energy_may_lose_can_be_said(rmd):  # noqa: F811
+def test_how_much_energy_may_lose_can_be_said(rmd):
     one, = rmd(20, "--policy=energy", "--energy-loss=50").joined(1, 0)
     assert one.ask("graph 1 1 20 20") == "0" and one.ask("announce 1 0 0") == "0"
     assert owned(one, [0]) == [10]
@@ -137,23 +140,8 @@ def test_how_much_energy_may_lose_can_be_said(rmd):  # noqa: F811
 
 # --- what the machine says, below a root of our own
 
-def put(root, path, text):
-    file = root / path.lstrip("/")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_name(file.name + ".new")
-    new.write_text(f"{text}\n")
-    new.replace(file)
 
-
-def put_stat(root, cores):
-    """cores: (busy, stolen) ticks of each."""
-    lines = ["cpu  1 2 3 4 5 6 7 8 9 0"]
-    lines += [f"cpu{i} {busy - 2} 0 1 900 0 1 0 {steal} 0 0"
-              for i, (busy, steal) in enumerate(cores)]
-    put(root, "/proc/stat", "\n".join([*lines, "intr 1 2 3", "ctxt 77"]))
-
-
-def stolen_from_the_first(rmd, root):  # noqa: F811
+def stolen_from_the_first(rmd, root):
     """Two processes on 16 cores; half of the first one's time is stolen, so it gets two more."""
     put_stat(root, [(100, 0)] * 16)
     r = rmd(16, "--policy=interference", f"--sys-root={root}")
@@ -166,13 +154,13 @@ def stolen_from_the_first(rmd, root):  # noqa: F811
     return r, one
 
 
-def test_who_has_cores_that_are_stolen_gets_more_of_them(rmd, tmp_path):  # noqa: F811
+def test_who_has_cores_that_are_stolen_gets_more_of_them(rmd, tmp_path):
     r, one = stolen_from_the_first(rmd, tmp_path)
     one.ask("announce 1 0 0")
     assert owned(one, (0, 1)) == [10, 6]  # that is where it stays
 
 
-def test_steal_counts_for_nothing_under_other_policies(rmd, build, tmp_path):  # noqa: F811
+def test_steal_counts_for_nothing_under_other_policies(rmd, build, tmp_path):
     r, one = stolen_from_the_first(rmd, tmp_path)
     assert rmctl(build, f"--socket={r.name}", "policy", "fair")[0] == 0
     assert owned(one, (0, 1)) == [8, 8]
@@ -180,29 +168,12 @@ def test_steal_counts_for_nothing_under_other_policies(rmd, build, tmp_path):  #
 
 @pytest.mark.parametrize("text", ["", "cpu0", "cpu0 1 2 3", "cpu99 1 1 1 1 1 1 1 1", "x" * 5000,
                                   "cpu0 " + "9" * 400, "cpu-3 1 1 1 1 1 1 1 1 1"])
-def test_a_senseless_proc_stat_says_nothing(rmd, tmp_path, text):  # noqa: F811
+def test_a_senseless_proc_stat_says_nothing(rmd, tmp_path, text):
     put(tmp_path, "/proc/stat", text)
     one, _ = rmd(4, "--policy=interference", f"--sys-root={tmp_path}").joined(2, 0, 1)
     assert owned(one, (0, 1)) == [2, 2]
     one.ask("announce 1 0 0")
     assert owned(one, (0, 1)) == [2, 2]
-
-
-ZONE = "/sys/class/powercap/intel-rapl:{}/{}"
-RAPL = ZONE.format("{}", "constraint_0_{}")
-FREQ = "/sys/devices/system/cpu/cpu{}/cpufreq/{}"
-
-
-def read(root, path):
-    return int((root / path.lstrip("/")).read_text())
-
-
-def put_zone(root, zone, name, most, enabled=1):
-    """A zone of powercap that may take so many watts, and is limited to 7 less."""
-    put(root, ZONE.format(zone, "name"), name)
-    put(root, ZONE.format(zone, "enabled"), enabled)
-    put(root, RAPL.format(zone, "max_power_uw"), most * 10**6)
-    put(root, RAPL.format(zone, "power_limit_uw"), (most - 7) * 10**6)
 
 
 @pytest.mark.parametrize("cap,expected", [("150", [100, 50]), ("150W", [100, 50]),
@@ -214,12 +185,12 @@ def test_packages_share_a_power_cap_and_have_theirs_back_at_the_end(build, tmp_p
     put(tmp_path, FREQ.format(0, "scaling_max_freq"), 3000000)
     r = Rmd(build, "--emulate-cores=2", f"--sys-root={tmp_path}", f"--power-cap={cap}")
     try:
-        now = [read(tmp_path, RAPL.format(zone, "power_limit_uw")) for zone in (0, 1)]
+        now = [value_of(tmp_path, RAPL.format(zone, "power_limit_uw")) for zone in (0, 1)]
         assert now == [watts * 10**6 for watts in expected]
-        assert read(tmp_path, FREQ.format(0, "scaling_max_freq")) == 3000000
+        assert value_of(tmp_path, FREQ.format(0, "scaling_max_freq")) == 3000000
     finally:
         r.close()
-    assert [read(tmp_path, RAPL.format(zone, "power_limit_uw"))
+    assert [value_of(tmp_path, RAPL.format(zone, "power_limit_uw"))
             for zone in (0, 1)] == [193000000, 93000000]
 
 
@@ -233,9 +204,9 @@ def test_what_the_platform_may_take_is_no_part_of_a_power_cap(build, tmp_path, p
         put_zone(tmp_path, zone, f"package-{zone}-die-0", 100)
     r = Rmd(build, "--emulate-cores=2", f"--sys-root={tmp_path}", "--power-cap=150")
     try:
-        assert [read(tmp_path, RAPL.format(zone, "power_limit_uw")) for zone in packages] == \
+        assert [value_of(tmp_path, RAPL.format(zone, "power_limit_uw")) for zone in packages] == \
             [50 * 10**6] * 3
-        assert read(tmp_path, RAPL.format(platform, "power_limit_uw")) == 493 * 10**6
+        assert value_of(tmp_path, RAPL.format(platform, "power_limit_uw")) == 493 * 10**6
     finally:
         r.close()
 
@@ -252,7 +223,7 @@ def test_a_limit_without_effect_is_no_power_cap(build, tmp_path):
     put_zone(tmp_path, 1, "package-1", 200, enabled=0)
     done = refused(build, tmp_path, "100")
     assert done.returncode != 0 and "intel-rapl:1/enabled says 0" in done.stderr
-    assert [read(tmp_path, RAPL.format(zone, "power_limit_uw"))
+    assert [value_of(tmp_path, RAPL.format(zone, "power_limit_uw"))
             for zone in (0, 1)] == [193 * 10**6] * 2
 
 
@@ -264,11 +235,12 @@ def test_without_powercap_a_percentage_limits_frequencies(build, tmp_path):
         put(tmp_path, FREQ.format(cpu, "scaling_max_freq"), 2900000)
     r = Rmd(build, "--emulate-cores=2", f"--sys-root={tmp_path}", "--power-cap=12.5%")
     try:
-        now = [read(tmp_path, FREQ.format(cpu, "scaling_max_freq")) for cpu in (0, 1, 3)]
+        now = [value_of(tmp_path, FREQ.format(cpu, "scaling_max_freq")) for cpu in (0, 1, 3)]
         assert now == [1500000, 1500000, 1600000]
     finally:
         r.close()
-    assert all(read(tmp_path, FREQ.format(cpu, "scaling_max_freq")) == 2900000 for cpu in (0, 1, 3))
+    assert all(value_of(tmp_path, FREQ.format(cpu, "scaling_max_freq")) == 2900000
+               for cpu in (0, 1, 3))
 
 
 @pytest.mark.parametrize("cap,why", [("50", "percentage"), ("50%", "no powercap nor cpufreq"),

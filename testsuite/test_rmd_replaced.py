@@ -7,14 +7,17 @@ from __future__ import annotations
 import os
 
 import pytest
-from test_rmd_domain import NOBODY, PATIENCE_S, eventually, rmctl, rmd  # noqa: F401 (a fixture)
-from test_rmd_service import ALICE, public, service  # noqa: F401 (fixtures)
+
+from lib.core_table import NOBODY
+from lib.rmd import rmctl
+from lib.users import ALICE
+from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.sanitize
 
 
 @pytest.mark.parametrize("how", ["execve", "raw", "thread"])
-def test_a_member_that_has_become_another_program_owns_holds_and_wants_nothing(rmd, how):  # noqa: F811
+def test_a_member_that_has_become_another_program_owns_holds_and_wants_nothing(rmd, how):
     r = rmd(4)
     one, other = r.joined(2, 0, 1)
     for core in one.owners():
@@ -31,7 +34,7 @@ def test_a_member_that_has_become_another_program_owns_holds_and_wants_nothing(r
     assert code == 0 and str(one.process.pid) not in said.split()
 
 
-def test_of_more_processes_than_cores_one_that_becomes_another_gives_its_tokens_back(rmd):  # noqa: F811
+def test_of_more_processes_than_cores_one_that_becomes_another_gives_its_tokens_back(rmd):
     one, other = rmd(1).joined(2, 0, 1)
     assert one.ask("token") == "1" and other.table()[1] == 0
     one.say("become execve")
@@ -40,7 +43,7 @@ def test_of_more_processes_than_cores_one_that_becomes_another_gives_its_tokens_
 
 
 @pytest.mark.parametrize("how", ["fork", "vfork", "spawn"])
-def test_a_member_whose_child_becomes_another_program_stays_one(rmd, how):  # noqa: F811
+def test_a_member_whose_child_becomes_another_program_stays_one(rmd, how):
     one, other = rmd(2).joined(2, 0, 1)
     mine = one.owners().index(one.slot)
     one.ask(f"borrow {mine}")
@@ -51,7 +54,7 @@ def test_a_member_whose_child_becomes_another_program_stays_one(rmd, how):  # no
     assert one.holders()[mine] == one.slot
 
 
-def test_a_member_that_ends_has_died_and_not_become_another_program(rmd):  # noqa: F811
+def test_a_member_that_ends_has_died_and_not_become_another_program(rmd):
     r = rmd(2, "--verbose")
     members = [r.member() for _ in range(20)]
     for member in members:
@@ -65,7 +68,7 @@ def test_a_member_that_ends_has_died_and_not_become_another_program(rmd):  # noq
     assert "is gone" in said and "another program" not in said
 
 
-def test_a_program_that_comes_after_another_joins_as_any(rmd):  # noqa: F811
+def test_a_program_that_comes_after_another_joins_as_any(rmd):
     r = rmd(4)
     one, other = r.joined(2, 0, 1)
     for _ in range(20):
@@ -77,7 +80,7 @@ def test_a_program_that_comes_after_another_joins_as_any(rmd):  # noqa: F811
 
 
 @pytest.mark.machine(os.getuid() == 0, "only root can be several users")
-def test_a_program_that_is_another_when_rmd_comes_back_is_no_member(service):  # noqa: F811
+def test_a_program_that_is_another_when_rmd_comes_back_is_no_member(service):
     s = service("emulate-cores = 4\n")
     one, two, other = (s.member(ALICE) for _ in range(3))
     s.process.kill()

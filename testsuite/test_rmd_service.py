@@ -19,178 +19,26 @@ import socket
 import stat
 import struct
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
-from machine import opened
-from test_rmd_domain import (
-    ANONYMOUS,
-    MAGIC,
-    NOBODY,
-    OBSERVE,
-    PATIENCE_S,
-    PINNED,
-    REPLY,
-    REQUEST,
-    VERSION,
-    Member,
-    eventually,
-    processor_s,
-    rmctl,
-)
-from test_rmd_policy_choice import RAPL, put_stat, put_zone, read
+
+from lib.connections import follower, idle_connections
+from lib.core_table import ANONYMOUS, ELSEWHERE, NOBODY, PINNED
+from lib.fake_system import RAPL, put_stat, put_zone, value_of
+from lib.machine import CPUS, two_cpus
+from lib.member import UserMember, counts, pins, started_by
+from lib.processes import processor_s
+from lib.protocol import EVENTS, MAGIC, OBSERVE, REPLY, REQUEST, VERSION
+from lib.rmd import rmctl
+from lib.service import HOLDER_SUFFIX, Service
+from lib.users import ALICE, BOB, CAROL
+from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.sanitize,
               pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
-ALICE, BOB, CAROL = 65534, 60001, 60002  # users without an entry in /etc/passwd
-ELSEWHERE = 0xFFFE
-EVENTS = 17  # enum inv_request_kind
-HOLDER_SUFFIX = ".keep6"  # RMD_STATE_VERSION
 counter = itertools.count()
-CPUS = sorted(os.sched_getaffinity(0))
-
-
-class UserMember(Member):
-    """A process of some user."""
-
-    def __init__(self, program, name, uid, groups=(), env=None):
-        self.name = name
-        self.process = subprocess.Popen(
-            [program], text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            user=uid, group=60000, extra_groups=groups, cwd="/", start_new_session=True,
-            env={**os.environ, **(env or {})})
-
-
-class Service:
-    """One that runs; `say` is what it has told until now."""
-
-    def __init__(self, build, public, text, options, env, group=None, before=()):
-        self.build, self.public, self.members = build, public, []
-        self.options, self.env = options, env
-        enter = ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group] if group else []
-        self.before = [*enter, *before]
-        self.config = public / "rmd.conf"
-        self.config.write_text(text)
-        self.log = public / "log"
-        number = next(counter)
-        self.name = str(public / f"rmd{number}.sock")
-        self.start()
-
-    def start(self):
-        reader, writer = os.pipe()
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*self.before, self.build / "bin" / "rmd", "--foreground",
-                 f"--config={self.config}", f"--socket={self.name}", f"--ready-fd={writer}",
-                 *self.options],
-                pass_fds=(writer,), stderr=log, env={**os.environ, **self.env})
-        os.close(writer)
-        with os.fdopen(reader) as ready:
-            self.ready = ready.readline()
-
-    def start_again(self):
-        """Starts a killed rmd again; the log begins anew."""
-        self.start()
-        assert self.ready.startswith("ready "), self.said()
-
-    def kill_and_start_again(self):
-        self.process.kill()
-        self.process.wait(PATIENCE_S)
-        self.start_again()
-
-    def member(self, uid, join=True, **more):
-        member = UserMember(self.public / "member", self.name, uid, **more)
-        self.members.append(member)
-        if join:
-            member.slot = member.join()
-        return member
-
-    def said(self):
-        return self.log.read_text()
-
-    def events(self):
-        code, text, _ = rmctl(self.build, f"--socket={self.name}", "--json", "events")
-        assert code == 0
-        return [json.loads(line) for line in text.splitlines()]
-
-    def hears(self, text):
-        eventually(lambda: text in self.said(), True)
-
-    def reload(self, text):
-        self.config.write_text(text)
-        before = self.said().count("configuration has")
-        self.process.send_signal(signal.SIGHUP)
-        eventually(lambda: self.said().count("configuration has"), before + 1)
-
-    def close(self):
-        for member in self.members:
-            with contextlib.suppress(OSError):
-                member.close()
-        self.process.terminate()
-        status = self.process.wait(PATIENCE_S)
-        self.end_holder_of_orders()
-        return status
-
-    def fd_holder(self):
-        """The pid of the descriptor holder; None if there is none."""
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if "(rmd-keeper)" not in (process / "stat").read_text():
-                    continue
-                unix = Path("/proc/net/unix").read_text()
-                links = opened(process.name).values()
-                if any(f"socket:[{line.split()[6]}]" in links for line in unix.splitlines()
-                       if line.endswith(f" {self.name}{HOLDER_SUFFIX}")):
-                    return int(process.name)
-        return None
-
-    def memory_of_holder(self, name):
-        """The files in /proc of the holder's memory files of this name."""
-        return [fd for fd, what in opened(self.fd_holder()).items()
-                if what == f"/memfd:{name} (deleted)"]
-
-    def end_holder_of_orders(self):
-        """Persisted orders would otherwise keep the descriptor holder running for some minutes."""
-        fd_holder = self.fd_holder() if Path(self.name + HOLDER_SUFFIX).exists() else None
-        if fd_holder and self.memory_of_holder("invasive-rmd-orders"):
-            os.kill(fd_holder, signal.SIGKILL)
-            Path(self.name + HOLDER_SUFFIX).unlink()
-
-
-@pytest.fixture
-def public(build):
-    """A directory that every user can reach, with a member's program."""
-    path = Path(tempfile.mkdtemp(prefix="invasive-test-"))
-    path.chmod(0o755)
-    shutil.copy(build / "testsuite" / "rmd_member", path / "member")
-    yield path
-    shutil.rmtree(path, ignore_errors=True)  # a holder may still be removing its socket
-
-
-@pytest.fixture
-def service(build, public, several_users):
-    """service(TEXT, OPTION..., env={}, group=CGROUP, before=WORDS) - one with this configuration,
-    its command after these words; it must end well"""
-    started = []
-
-    def start(text="", *options, env=None, group=None, before=()):
-        open_to_all = "" if "socket-group" in text else "socket-group = *\n"
-        started.append(Service(build, public, open_to_all + text, options, env or {}, group,
-                               before))
-        assert started[-1].ready.startswith("ready "), started[-1].said()
-        return started[-1]
-
-    yield start
-    for one in started:
-        assert one.close() == 0, one.said()
-
-
-def counts(member, *owners):
-    """How many cores each of these slots owns in the member's table."""
-    found = member.owners()
-    return [found.count(owner) for owner in owners]
 
 
 # --- users apart
@@ -508,9 +356,9 @@ def test_cores_that_deliver_less_count_for_less_in_each_domain_that_asks(service
 def test_a_power_cap_of_the_file_ends_with_the_service(service, tmp_path):
     put_zone(tmp_path, 0, "package-0", 200)
     s = service("emulate-cores = 2\npower-cap = 25%\n", f"--sys-root={tmp_path}")
-    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 50000000
+    assert value_of(tmp_path, RAPL.format(0, "power_limit_uw")) == 50000000
     assert s.close() == 0
-    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 193000000
+    assert value_of(tmp_path, RAPL.format(0, "power_limit_uw")) == 193000000
 
 
 @pytest.mark.parametrize("what", ["launcher", "metrics", "socket"])
@@ -534,7 +382,7 @@ def test_an_rmd_that_cannot_start_leaves_everything_as_it_was(build, public, tmp
     assert name.exists() == (what == "socket")
     name.unlink(missing_ok=True)
     assert not metrics.exists() and not Path(f"{name}{HOLDER_SUFFIX}").exists()
-    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 193000000
+    assert value_of(tmp_path, RAPL.format(0, "power_limit_uw")) == 193000000
 
 
 # --- the permission to ask
@@ -597,48 +445,10 @@ def test_a_socket_that_is_handed_over_and_keeps_the_group_out_is_told(build, pub
     assert ("socket-group" not in said) == fits, said
 
 
-@contextlib.contextmanager
-def idle_connections(s, uid, count, request=None):
-    """A process of this user that holds so many connections, and sends nothing or `request`."""
-    reader, writer = os.pipe()
-    if (child := os.fork()) == 0:
-        os.setuid(uid)
-        held = []
-        for _ in range(count):
-            held.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-            held[-1].connect(s.name)
-            if request:
-                held[-1].send(request)
-                held[-1].recv(REPLY.size)
-        os.write(writer, b"x")
-        signal.pause()
-    try:
-        assert os.read(reader, 1) == b"x"
-        yield
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(reader)
-        os.close(writer)
-
-
 def test_a_user_that_floods_keeps_nobody_out(service):
     s = service("emulate-cores = 2\n")
     with idle_connections(s, ALICE, 600):
         assert s.member(BOB).slot == 0
-
-
-@contextlib.contextmanager
-def follower(s, program, uid=0):
-    """A process that follows events, and has received one."""
-    with subprocess.Popen([program, f"--socket={s.name}", "events", "--follow", "--json"], user=uid,
-                          group=60000, extra_groups=[], stdout=subprocess.PIPE, cwd="/",
-                          stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert json.loads(process.stdout.readline())["number"]
-            yield process
-        finally:
-            process.kill()
 
 
 def test_users_with_many_connections_do_not_end_the_operators(service, build):
@@ -708,12 +518,6 @@ def test_what_an_operator_gets_of_a_users_table_cannot_be_written(service):
 
 # --- enforcement, on real cores
 
-two_cpus = pytest.mark.machine(len(CPUS) > 1, "it has one CPU")
-
-
-def pins(member):
-    return os.sched_getaffinity(member.process.pid)
-
 
 @two_cpus
 def test_processes_are_kept_to_the_cores_of_their_user(service):
@@ -730,17 +534,6 @@ def test_processes_are_kept_to_the_cores_of_their_user(service):
     eventually(lambda: pins(alice), own)
     bob.kill()
     eventually(lambda: pins(alice), set(CPUS))
-
-
-@contextlib.contextmanager
-def started_by(member, *kinds):
-    """Processes that a member starts, "child" or "orphan", and that never join."""
-    pids = [int(member.ask(kind)) for kind in kinds]
-    try:
-        yield pids if len(pids) > 1 else pids[0]
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
 
 
 @two_cpus

@@ -11,21 +11,18 @@ import subprocess
 import time
 
 import pytest
-from conftest import FEWER
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_rmd_clients import METRICS, counted_by, flood, request
-from test_rmd_domain import PATIENCE_S, eventually, processor_s, rmctl
-from test_rmd_service import (
-    ALICE,
-    BOB,
-    CAROL,
-    ELSEWHERE,
-    counts,
-    idle_connections,
-    public,  # noqa: F401 (a fixture)
-    service,  # noqa: F401 (a fixture)
-)
+
+from lib.build import FEWER
+from lib.connections import counted_by, flood, idle_connections
+from lib.core_table import ELSEWHERE
+from lib.member import counts
+from lib.processes import processor_s
+from lib.protocol import METRICS, request
+from lib.rmd import rmctl
+from lib.users import ALICE, BOB, CAROL
+from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.sanitize
 as_root = pytest.mark.machine(os.getuid() == 0, "only root can be several users")
@@ -136,7 +133,7 @@ def test_any_file_says_what_its_good_lines_say(ask, text, passwd):
 # --- users
 
 @pytest.fixture
-def with_ranges(service, public):  # noqa: F811
+def with_ranges(service, public):
     """with_ranges(TEXT, CORES, MORE="") - a service whose file of subordinate IDs has this text"""
 
     def start(text, cores, more=""):
@@ -218,7 +215,7 @@ def test_a_persons_ids_have_one_account_of_rmds_time(with_ranges):
 
 
 @as_root
-def test_the_file_may_change_while_rmd_runs(with_ranges, public):  # noqa: F811
+def test_the_file_may_change_while_rmd_runs(with_ranges, public):
     s = with_ranges("", 6)
     alice, first, bob = s.member(ALICE), s.member(FIRST), s.member(BOB)
     assert shares(alice, first, bob) == [2, 2, 2]
@@ -237,7 +234,7 @@ def test_the_file_may_change_while_rmd_runs(with_ranges, public):  # noqa: F811
 
 
 @as_root
-def test_none_makes_every_id_a_user(service):  # noqa: F811
+def test_none_makes_every_id_a_user(service):
     s = service("emulate-cores = 6\nsubuid-file = none\n")
     members = [s.member(uid) for uid in (ALICE, FIRST, BOB)]
     assert shares(*members) == [2, 2, 2]

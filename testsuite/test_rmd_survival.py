@@ -22,34 +22,17 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import opened, until
-from test_rmd_domain import (
-    ANONYMOUS,
-    F_SEAL_FUTURE_WRITE,
-    NOBODY,
-    PATIENCE_S,
-    eventually,
-    processor_s,
-    rmctl,
-    rmd,  # noqa: F401 (a fixture)
-    sanitizers,
-)
-from test_rmd_service import (
-    ALICE,
-    BOB,
-    CAROL,
-    CPUS,
-    ELSEWHERE,
-    HOLDER_SUFFIX,
-    Service,
-    UserMember,
-    counts,
-    follower,
-    pins,
-    public,  # noqa: F401 (a fixture)
-    started_by,
-    two_cpus,
-)
+
+from lib.connections import follower
+from lib.core_table import ANONYMOUS, ELSEWHERE, F_SEAL_FUTURE_WRITE, NOBODY
+from lib.fake_system import put_online
+from lib.machine import CPUS, two_cpus
+from lib.member import UserMember, counts, pins, started_by
+from lib.processes import opened, processor_s
+from lib.rmd import rmctl, sanitizers
+from lib.service import HOLDER_SUFFIX
+from lib.users import ALICE, BOB, CAROL
+from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.sanitize,
               pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
@@ -57,52 +40,6 @@ pytestmark = [pytest.mark.sanitize,
 
 STORE, DROP, _, ALL = range(1, 5)  # fd_holder.c
 CAP_SYS_RESOURCE = 24
-
-
-class Mortal(Service):
-    """An rmd that can be killed and started again, on the same socket."""
-
-    def __init__(self, build, public, text, options=()):  # noqa: F811
-        self.options = options
-        super().__init__(build, public, text, options, {})
-
-    def begin(self, *options, preexec=None):
-        reader, writer = os.pipe()
-        with self.log.open("a") as log:
-            self.process = subprocess.Popen(
-                [self.build / "bin" / "rmd", "--foreground", f"--config={self.config}",
-                 f"--socket={self.name}", f"--ready-fd={writer}", *self.options, *options],
-                pass_fds=(writer,), stderr=log, preexec_fn=preexec)
-        os.close(writer)
-        with os.fdopen(reader) as ready:
-            self.ready = ready.readline()
-        assert self.ready.startswith("ready "), self.said()
-
-    def die(self):
-        self.process.kill()
-        self.process.wait(PATIENCE_S)
-
-    def running_holder(self):
-        """The process has its name a moment after its start."""
-        fd_holder = until(self.fd_holder)
-        assert fd_holder
-        return fd_holder
-
-
-@pytest.fixture
-def mortal(build, public):  # noqa: F811
-    """mortal(TEXT, OPTION...) - a service; it must end well, and leave nothing"""
-    started = []
-
-    def start(text="", *options):
-        started.append(Mortal(build, public, "socket-group = *\n" + text, options))
-        assert started[-1].ready.startswith("ready "), started[-1].said()
-        return started[-1]
-
-    yield start
-    for one in started:
-        assert one.close() == 0, one.said()
-        eventually(lambda path=Path(one.name + HOLDER_SUFFIX): path.exists(), False)
 
 
 # --- rmd ends and comes back
@@ -406,7 +343,7 @@ def test_orders_end_with_a_process_that_ends_while_there_is_no_rmd(mortal, tell)
 
 
 @pytest.fixture
-def own_limits(build, public):  # noqa: F811
+def own_limits(build, public):
     """own_limits(SERVICE, CORES, UIDS) - users limit themselves, or with None look at a policy"""
     shutil.copy(build / "bin/rmctl", public / "rmctl")
 
@@ -442,7 +379,7 @@ def test_whose_trace_goes_on_is_not_forgotten(mortal, own_limits, build, tmp_pat
 
 
 def test_who_has_traced_itself_is_forgotten_as_others_are(mortal, own_limits, build,
-                                                          public):  # noqa: F811
+                                                          public):
     """One has ended its trace, the other has none but itself to write it for."""
     s = mortal("emulate-cores = 8\n")
     public.chmod(0o777)
@@ -460,7 +397,7 @@ def test_who_has_traced_itself_is_forgotten_as_others_are(mortal, own_limits, bu
 
 
 def test_a_trace_is_written_with_no_more_rights_than_who_takes_it_has(mortal, own_limits,
-                                                                      public):  # noqa: F811
+                                                                      public):
     """Within its disk quota, and not in the space that file systems reserve for root."""
     s = mortal("emulate-cores = 8\n")
     public.chmod(0o777)
@@ -1102,12 +1039,6 @@ def test_a_client_that_floods_rmd_keeps_nobody_out(mortal):
 
 # --- the machine
 
-def put_online(root, text):
-    path = root / "sys/devices/system/cpu/online"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".new").write_text(f"{text}\n")
-    path.with_suffix(".new").rename(path)
-
 
 def test_a_cpu_that_goes_offline_is_nobodys_until_it_is_back(mortal, tmp_path):
     put_online(tmp_path, "0-3")
@@ -1212,7 +1143,7 @@ def test_tables_of_other_cores_are_given_up_where_no_cpu_is_offline(mortal, tmp_
     assert "of other cores than now" in s.said()
 
 
-def test_a_private_rmd_leaves_offline_cpus_alone_too(rmd, tmp_path):  # noqa: F811
+def test_a_private_rmd_leaves_offline_cpus_alone_too(rmd, tmp_path):
     put_online(tmp_path, "0-3")
     member, = rmd(4, f"--sys-root={tmp_path}", "--check-interval-ms=20").joined(1, 0)
     assert member.owners() == [0] * 4
@@ -1351,7 +1282,7 @@ def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
     s.begin()
 
 
-def test_nor_one_in_a_pipe_of_another_user(build, public):  # noqa: F811
+def test_nor_one_in_a_pipe_of_another_user(build, public):
     """rmd cannot open the pipe once more; a line fits into the rest of it, or is lost."""
     name = f"@rmd-test-{os.getpid()}-pipe"
     ready, write_ready = os.pipe()

@@ -15,8 +15,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_rmd_domain import PATIENCE_S, Member, eventually
-from test_rmd_hostile import compile_victim, goes_on, run_hostile
+
+from lib.hostile import compile_victim, goes_on, run_hostile
+from lib.member import Member
+from lib.waiting import PATIENCE_S, eventually
 
 SYSTEMD = Path("/lib/systemd/systemd")
 NAMESPACES = ["-m", "-p", "-u", "-i", "-n", "-C"]

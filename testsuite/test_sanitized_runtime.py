@@ -5,48 +5,19 @@ keeps to what they are built for."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 
 import pytest
-from makefiles import sources
+
+from lib.sanitized import CC
 
 pytestmark = pytest.mark.full
 
-CC = "gcc -fsanitize=thread -Wno-tsan"
-LIBINVASIVE = ("lib_invasive_libinvasive_process_so_SOURCES", "inv_interposed_sources")
 # Not here: what meets races of upstream's own (nest locks, the lists of work shares, doacross,
 # whose fences the sanitizer does not know), and what counts threads or their stacks.
 PROGRAMS = ("barriers barriers_in_regions busy_neighbours few_regions many_regions nested "
             "regions_from_threads runtimes spin_between_tasks static_reduction task_chain "
             "task_constructs tasks thread_data").split()
-
-
-@pytest.fixture(scope="module")
-def sanitized(top, build, make_variable, tmp_path_factory):
-    """A tree with the tools of the ordinary build and sanitized libraries."""
-    if not make_variable("GCC_SOURCE"):
-        pytest.skip("the runtime is not built: no source of libgomp")
-    tree = tmp_path_factory.mktemp("sanitized")
-    (tree / "lib" / "invasive").mkdir(parents=True)
-    shutil.copytree(build / "bin", tree / "bin")
-    shutil.copy(build / "lib/invasive/libinvasive-mpi.so", tree / "lib/invasive")
-    subprocess.run(
-        [*CC.split(), "-std=gnu17", "-O1", "-g", "-fPIC", "-shared", "-pthread", "-DHAVE_CONFIG_H",
-         '-DINV_BINDIR="/nowhere"',
-         *(f"-I{path}" for path in (build, top, top / "include", top / "libinvasive")),
-         *(path for name in LIBINVASIVE for path in sources(top, name)), "-ldl", "-Wl,-z,defs",
-         "-Wl,-soname,libinvasive-process.so", "-o",
-         tree / "lib/invasive/libinvasive-process.so"],
-        check=True, timeout=200)
-    subprocess.run(
-        [top / "libgomp-invasive/build.sh", f"--source={make_variable('GCC_SOURCE')}",
-         f"--overlay={top / 'libgomp-invasive/overlay'}", f"--libinvasive={tree / 'lib/invasive'}",
-         f"--include={top}", f"--builddir={tree / 'libgomp'}", "--cflags=-O1 -g",
-         f"--out={tree / 'lib/invasive/libgomp.so.1'}"],
-        check=True, timeout=1000, env={**os.environ, "CC": CC})
-    return tree
 
 
 def compile_sanitized(top, tmp_path, name):

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Binary interfaces of MPI libraries: the standard one of MPI 5.0, and an unknown one."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from machine import TWO_CORES
 
-PACKAGE = "mpich==5.0.2"
+from lib.machine import TWO_CORES
 
 # Functions that wait for no other rank: what is known on the spot, and what only begins something.
 LOCAL = r"""
@@ -27,32 +22,11 @@ LOCAL = r"""
     | Dims_create | Topo_test | Open_port | Close_port"""
 
 
-@pytest.fixture(scope="session")
-def standard(build) -> Path:
-    """The directory of an MPI with the standard interface, from the Python package index: no
-    release of Debian has one yet.  Where the index cannot be reached, its tests are xfailed."""
-    directory = build / "mpi-abi"
-    if not (directory / ".installed").exists():
-        python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
-        for command in ([python, "-m", "venv", "--clear", directory],
-                        [directory / "bin/pip", "install", "--quiet", "--only-binary=:all:",
-                         "--disable-pip-version-check", "--no-deps", PACKAGE]):
-            try:
-                made = subprocess.run(command, check=False, capture_output=True, text=True,
-                                      timeout=50)
-            except subprocess.TimeoutExpired:
-                pytest.xfail(f"{PACKAGE} cannot be had in time: {command}")
-            if made.returncode != 0:
-                pytest.xfail(f"{PACKAGE} cannot be had: {made.stderr[-200:]}")
-        (directory / ".installed").write_text(PACKAGE)
-    return directory
-
-
-def test_our_header_is_the_standards(standard, make_variable, top, run_program, tmp_path):
+def test_our_header_is_the_standards(standard_mpi, make_variable, top, run_program, tmp_path):
     header = (top / "mpi-shim/abi/mpi.h").read_text()
     names = re.findall(r"^#define (MPI_\w+) ", header, re.M)
     assert len(names) > 50
-    theirs = ["-DMPI_ABI", f"-I{standard}/include"]
+    theirs = ["-DMPI_ABI", f"-I{standard_mpi}/include"]
     values = []
     for name, flags in (("ours", [f"-I{top}/mpi-shim/abi"]), ("theirs", theirs)):
         run_program([*make_variable("CC").split(), "-o", tmp_path / name, *flags,
@@ -62,8 +36,8 @@ def test_our_header_is_the_standards(standard, make_variable, top, run_program, 
     assert values[0] == values[1]
 
 
-def test_what_its_library_has_is_in_the_table_or_waits_for_nobody(standard, table, run_program):
-    library = standard / "lib/libmpi_abi.so.1"
+def test_what_its_library_has_is_in_the_table_or_waits_for_nobody(standard_mpi, table, run_program):
+    library = standard_mpi / "lib/libmpi_abi.so.1"
     defined = run_program(["nm", "-D", "--defined-only", library]).stdout
     names = set(re.findall(r" MPI_(\w+?)(?:_c)?$", defined, re.M))
     assert len(names) > 400
@@ -73,12 +47,12 @@ def test_what_its_library_has_is_in_the_table_or_waits_for_nobody(standard, tabl
 
 
 @pytest.fixture
-def compiled(standard, make_variable, top, run_program, tmp_path):
+def compiled(standard_mpi, make_variable, top, run_program, tmp_path):
     """compiled(NAME) - mpi-shim/tests/NAME.c for the standard interface."""
 
     def program(name):
         compiler = make_variable("CC").split()[0]
-        run_program([standard / "bin/mpicc_abi", f"-cc={compiler}", "-pthread", "-o",
+        run_program([standard_mpi / "bin/mpicc_abi", f"-cc={compiler}", "-pthread", "-o",
                      tmp_path / name, top / f"mpi-shim/tests/{name}.c"])
         return tmp_path / name
 
@@ -88,9 +62,9 @@ def compiled(standard, make_variable, top, run_program, tmp_path):
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.timeout(300)
 def test_calls_by_the_standard_interface_give_what_they_give_without_us(
-        standard, build, run_program, compiled, ranks):
-    env = {"LD_LIBRARY_PATH": str(standard / "lib")}
-    mpiexec = [standard / "bin/mpiexec", "-n", ranks, compiled("calls")]
+        standard_mpi, build, run_program, compiled, ranks):
+    env = {"LD_LIBRARY_PATH": str(standard_mpi / "lib")}
+    mpiexec = [standard_mpi / "bin/mpiexec", "-n", ranks, compiled("calls")]
     with_us = run_program([build / "invade", TWO_CORES, "--report", "--", *mpiexec], env=env)
     assert with_us.stdout == run_program(mpiexec, env=env).stdout
     managed = re.findall(r"^ *\d+ +\d+ +calls +[\d.]+ +[\d.]+ ", with_us.stderr, re.M)
@@ -98,9 +72,10 @@ def test_calls_by_the_standard_interface_give_what_they_give_without_us(
 
 
 @pytest.mark.parametrize("scene", ["poll", "threads", "uneven"])
-def test_waits_by_the_standard_interface_end(standard, build, run_program, compiled, scene):
-    done = run_program([build / "invade", TWO_CORES, "--", standard / "bin/mpiexec", "-n", 2,
-                        compiled("scenes"), scene], env={"LD_LIBRARY_PATH": str(standard / "lib")})
+def test_waits_by_the_standard_interface_end(standard_mpi, build, run_program, compiled, scene):
+    done = run_program([build / "invade", TWO_CORES, "--", standard_mpi / "bin/mpiexec", "-n", 2,
+                        compiled("scenes"), scene],
+                       env={"LD_LIBRARY_PATH": str(standard_mpi / "lib")})
     assert done.stdout == "done\n"
 
 
@@ -150,12 +125,12 @@ int main(int argc, char **argv)
 @pytest.mark.parametrize("parents", [1, 2])
 @pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 def test_spawned_processes_by_the_standard_interface_do_what_they_do_without_us(
-        standard, build, run_program, make_variable, tmp_path, parents):
+        standard_mpi, build, run_program, make_variable, tmp_path, parents):
     (tmp_path / "spawn.c").write_text(SPAWN)
-    run_program([standard / "bin/mpicc_abi", f"-cc={make_variable('CC').split()[0]}", "-o",
+    run_program([standard_mpi / "bin/mpicc_abi", f"-cc={make_variable('CC').split()[0]}", "-o",
                  tmp_path / "spawn", tmp_path / "spawn.c"])
-    env = {"LD_LIBRARY_PATH": str(standard / "lib")}
-    mpiexec = [standard / "bin/mpiexec", "-n", parents, tmp_path / "spawn"]
+    env = {"LD_LIBRARY_PATH": str(standard_mpi / "lib")}
+    mpiexec = [standard_mpi / "bin/mpiexec", "-n", parents, tmp_path / "spawn"]
     with_us = run_program([build / "invade", TWO_CORES, "--report", "--", *mpiexec], env=env)
     theirs = sorted(run_program(mpiexec, env=env).stdout.splitlines())
     assert theirs.count("disconnected: 1") == parents + 2

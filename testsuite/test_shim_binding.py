@@ -6,7 +6,8 @@ import os
 import re
 
 import pytest
-from machine import TWO_CORES
+
+from lib.machine import TWO_CORES
 
 
 def test_a_rank_that_its_launcher_has_bound_sees_its_own_core_and_computes_on_all(

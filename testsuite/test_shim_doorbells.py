@@ -5,8 +5,9 @@ import itertools
 import shutil
 
 import pytest
-from conftest import FEWER
-from machine import TWO_CORES
+
+from lib.build import FEWER
+from lib.machine import TWO_CORES
 
 SLICE_S, LIMIT_S = 40, 20  # no wait takes half as long as a ring that is lost would make it take
 

@@ -9,7 +9,9 @@ import shutil
 import subprocess
 
 import pytest
-from machine import TWO_CORES, debugged
+
+from lib.machine import TWO_CORES
+from lib.processes import debugged
 
 INTERFACES = ["USE_MPIF_H", "USE_MPI", "USE_MPI_F08"]
 WAITS = ["receive", "wait_for_one", "test_for_one", "wait_for_all", "wait_for_any", "probe",

@@ -5,7 +5,8 @@ what else runs on the machine; how fast waits are is bench/run's."""
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from machine import TWO_CORES
+
+from lib.machine import TWO_CORES
 
 SECONDS = 6
 CALLS = ["recv", "barrier", "fence"]

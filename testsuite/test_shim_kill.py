@@ -24,7 +24,9 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import TWO_CORES, shared_memory, until
+
+from lib.machine import TWO_CORES, shared_memory
+from lib.waiting import until
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 

@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import TWO_CORES, until
+
+from lib.machine import TWO_CORES
+from lib.waiting import until
 
 LOADER = """
 import ctypes, sys

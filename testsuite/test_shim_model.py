@@ -5,7 +5,8 @@ model finds the faults that are put in on purpose."""
 from __future__ import annotations
 
 import pytest
-from models import check
+
+from lib.models import check
 
 SCRIPT = "mpi-shim/model/check.sh"
 

@@ -8,15 +8,13 @@ end with us it gets as much time for."""
 
 import sys
 import time
-from pathlib import Path
 
+import mpi4py_suite
 import pytest
-from machine import TIME_IS_UP, TWO_CORES, at_most
+from common import BenchError
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
-
-import mpi4py_suite  # noqa: E402
-from common import BenchError  # noqa: E402
+from lib.machine import TWO_CORES
+from lib.processes import TIME_IS_UP, at_most
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(7200)]
 # For a file of tests.

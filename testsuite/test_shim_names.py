@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from machine import TWO_CORES
+
+from lib.machine import TWO_CORES
 
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
 INDEX_S = 50  # for the packages of one environment
@@ -120,7 +121,6 @@ def test_a_module_that_needs_a_function_which_nothing_has_is_not_loaded(
     said = run_program(command).stdout
     assert said.endswith("undefined symbol: MPI_Barrier\nFalse\n")
     assert run_program([invade, TWO_CORES, "--", *command]).stdout == said
-
 
 
 OPTIONAL = """

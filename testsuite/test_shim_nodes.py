@@ -19,8 +19,9 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import until
-from test_invade_report import close, parsed
+
+from lib.report import close, parsed
+from lib.waiting import until
 
 pytestmark = pytest.mark.timeout(120)
 ADDRESSES = ["10.77.0.1", "10.77.0.2"]

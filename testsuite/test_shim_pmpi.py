@@ -5,7 +5,8 @@ functions which it calls."""
 import re
 
 import pytest
-from machine import TWO_CORES
+
+from lib.machine import TWO_CORES
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@
 import re
 
 import pytest
-from machine import TWO_CORES
+
+from lib.machine import TWO_CORES
 
 PROGRAM = """
 import sys, time

@@ -12,8 +12,9 @@ import subprocess
 import time
 
 import pytest
-from conftest import FEWER
-from machine import TWO_CORES
+
+from lib.build import FEWER
+from lib.machine import TWO_CORES
 
 PROGRAM = "mpi-shim/tests/random/random"
 # Waits of threads that OpenMP or MPI would spin in are no part of what is compared.

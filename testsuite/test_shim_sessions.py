@@ -14,8 +14,9 @@ import subprocess
 import warnings
 
 import pytest
-from machine import TIME_IS_UP, TWO_CORES, at_most
-from test_shim_abi import standard  # noqa: F401
+
+from lib.machine import TWO_CORES
+from lib.processes import TIME_IS_UP, at_most
 
 pytestmark = [pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes"),
               pytest.mark.timeout(300)]
@@ -47,11 +48,11 @@ def mpich(make_variable, top, tmp_path):
 
 
 @pytest.fixture
-def abi(standard, make_variable, top, tmp_path):  # noqa: F811
+def abi(standard_mpi, make_variable, top, tmp_path):
     """The same for the standard interface."""
     compiler = make_variable("CC").split()[0]
-    return Program("abi", [standard / "bin/mpicc_abi", f"-cc={compiler}"], [],
-                   standard / "bin/mpiexec", {"LD_LIBRARY_PATH": str(standard / "lib")},
+    return Program("abi", [standard_mpi / "bin/mpicc_abi", f"-cc={compiler}"], [],
+                   standard_mpi / "bin/mpiexec", {"LD_LIBRARY_PATH": str(standard_mpi / "lib")},
                    tmp_path, top)
 
 

@@ -8,7 +8,9 @@ that start at once without an answer, and all wait for that one for ever, withou
 import re
 
 import pytest
-from machine import TIME_IS_UP, TWO_CORES, at_most
+
+from lib.machine import TWO_CORES
+from lib.processes import TIME_IS_UP, at_most
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 

@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from machine import TWO_CORES
+
+from lib.machine import TWO_CORES
 
 HPCC_INPUT = Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
 

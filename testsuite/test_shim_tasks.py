@@ -3,7 +3,8 @@
 
 
 import pytest
-from machine import TWO_CORES
+
+from lib.machine import TWO_CORES
 
 
 @pytest.fixture

@@ -6,7 +6,9 @@ import re
 import shutil
 
 import pytest
-from machine import TWO_CORES, debugged
+
+from lib.machine import TWO_CORES
+from lib.processes import debugged
 
 ONE_CORE = TWO_CORES.split(",")[0]
 LEVELS = ["init", "0", "1", "2", "3"]

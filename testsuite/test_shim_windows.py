@@ -3,7 +3,8 @@
 sleep from one message to the next."""
 
 import pytest
-from machine import TWO_CORES
+
+from lib.machine import TWO_CORES
 
 GETS = 20000
 SLOWER, SLACK_S = 10, 2.0  # than stock, on a busy machine; 4 to 30 s where ranks sleep

@@ -11,8 +11,9 @@ import subprocess
 import tempfile
 
 import pytest
-import slurm
-from machine import until
+
+from lib import slurm
+from lib.waiting import until
 
 pytestmark = [
     pytest.mark.machine({0, 1} <= os.sched_getaffinity(0), "Slurm has CPUs 0 and 1 here"),

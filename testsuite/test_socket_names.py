@@ -5,7 +5,8 @@ name is, how long it may be, and where to change it."""
 import subprocess
 
 import pytest
-from machine import until
+
+from lib.waiting import until
 
 FIT = 107  # bytes of sockaddr_un's path, but the end of the text
 PATIENCE_S = 20

@@ -4,7 +4,6 @@
 import signal
 
 import pytest
-from test_omp_programs import compiled  # noqa: F401 (a fixture)
 
 TOLD = "libgomp: stack overflow in implicit task 5 of a parallel region: its stack has 256 kB, " \
        "set OMP_STACKSIZE to more\n"
@@ -12,9 +11,9 @@ KILLED = -signal.SIGSEGV
 
 
 @pytest.fixture
-def run(compiled, run_program, invade):  # noqa: F811
+def run(omp_program, run_program, invade):
     def run(how, **environment):
-        return run_program([invade, "--", compiled("stack_overflow"), how],
+        return run_program([invade, "--", omp_program("stack_overflow"), how],
                            {"OMP_STACKSIZE": "256K", **environment}, check=False)
 
     return run

@@ -16,7 +16,8 @@ import xml.etree.ElementTree as ElementTree
 import zlib
 
 import pytest
-from test_swe_studies import running
+
+from lib.processes import with_argument_below
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 PROMISES = [
@@ -306,7 +307,7 @@ def kill_run(words, environment, out, after):
             time.sleep(0.01)
         time.sleep(after)
         end = time.monotonic() + 60
-        while found := running(out):
+        while found := with_argument_below(out):
             assert time.monotonic() < end, found
             for pid in found:
                 with contextlib.suppress(ProcessLookupError):

@@ -10,7 +10,6 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from test_sanitized_runtime import sanitized  # noqa: F401
 
 pytestmark = pytest.mark.full
 
@@ -210,7 +209,7 @@ def test_no_wrong_address_in_bathymetry(run_program, compiled_for_memory, memory
 
 
 @pytest.fixture
-def no_race(run_program, threads_checked, sanitized, mpiexec):  # noqa: F811
+def no_race(run_program, threads_checked, sanitized, mpiexec):
     """no_race(WORD, ..., ranks=0) - runs the simulation, under mpiexec if there are ranks"""
 
     def run(*given, ranks=0):

@@ -13,12 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
+from common import parse_values
+from studies import model
 
-BENCH = Path(__file__).resolve().parent.parent / "bench"
-sys.path[:0] = [str(BENCH), str(BENCH.parent / "apps" / "swe")]
-
-from common import parse_values  # noqa: E402
-from studies import model  # noqa: E402
+from lib.processes import with_argument_below
 
 pytestmark = [pytest.mark.timeout(240),
               pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")]
@@ -276,19 +274,6 @@ def test_the_roofline_has_a_number_for_each_kernel(swe, run_program):
     assert 0 < values["triad-bytes-s"] < float("inf")
 
 
-def running(directory):
-    """Processes with a word of their command line in the directory."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and str(directory).encode() in (
-                    entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
 STUDY = ["apps/swe/studies/run", "parameters", "--machine", "emulated", "--only", "F,at-once"]
 BENCHMARK = ["bench/run", "study-swe", "--only", "emulated,at-once"]
 
@@ -316,15 +301,15 @@ def test_what_is_told_to_end_leaves_no_process_and_no_working_files(
     try:
         end = time.monotonic() + 600  # what comes before the programs takes a while, too
         # Some three are of its programs. They come and go: not looked at a second time.
-        while len(found := running(tmp_path)) < 4:
+        while len(found := with_argument_below(tmp_path)) < 4:
             assert study.poll() is None and time.monotonic() < end, found
             time.sleep(0.05)
         os.kill(study.pid, how)
         assert study.wait(30) == 128 + how
         end = time.monotonic() + 20
-        while running(tmp_path) and time.monotonic() < end:
+        while with_argument_below(tmp_path) and time.monotonic() < end:
             time.sleep(0.05)
-        assert running(tmp_path) == []
+        assert with_argument_below(tmp_path) == []
         assert [file for file in tmp_path.rglob("*") if file.name != "output"] == []
     finally:
         if study.poll() is None:

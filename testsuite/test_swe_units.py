@@ -5,7 +5,8 @@ import re
 import subprocess
 
 import pytest
-from conftest import BUILD
+
+from lib.build import BUILD
 
 PROGRAMS = ("bathymetry bed galerkin gauges grid kernels okada scenarios simulations steps "
             "symmetry").split()

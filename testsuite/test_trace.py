@@ -20,55 +20,17 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import TWO_CORES
-from test_rmd_domain import Member, Rmd, eventually, processor_s
-from test_rmd_service import (
-    public,  # noqa: F401 (a fixture)
-)
-from test_rmd_survival import (
-    mortal,  # noqa: F401 (a fixture)
-)
+
+from lib.machine import TWO_CORES
+from lib.member import Member
+from lib.processes import processor_s
+from lib.rmd import Rmd
+from lib.trace_tool import proven
+from lib.waiting import eventually
 
 IMBALANCE = ["apps/imbalance/imbalance", "--loads=1:9", "--work-ms=2", "--regions=4",
              "--units-per-ms=1000"]
 WRITTEN = ["html", "chrome", "workload"]  # one file, of any name
-
-
-@pytest.fixture(scope="session")
-def reader(build):
-    """The python that invade-trace runs with, and its modules."""
-    python = re.search(r"^TRACE_PYTHON = (.*)$", (build / "Makefile").read_text(), re.M).group(1)
-    if subprocess.run([python, "-c", "import matplotlib"], check=False,
-                      stderr=subprocess.DEVNULL).returncode:
-        pytest.skip("needs package python3-matplotlib")
-    return python
-
-
-@pytest.fixture
-def trace_tool(build, reader, run_program):
-    """trace_tool(VERB, FILE, ...) - invade-trace"""
-
-    def run(*words, **more):
-        return run_program([build / "bin/invade-trace", *words], **more)
-
-    return run
-
-
-@pytest.fixture
-def ask_python(top, reader, run_program):
-    """ask_python(CODE, ARGUMENT...) - what a script with invade-trace's modules prints"""
-
-    def run(code, *arguments, **more):
-        return run_program([reader, "-B", "-c", code, *arguments],
-                           env={"PYTHONPATH": str(top / "tools")}, **more).stdout
-
-    return run
-
-
-def proven(result):
-    """invade-trace check finds no fault in the trace; returns the number of changes."""
-    assert result.returncode == 0, result.stdout + result.stderr
-    return sum(int(n) for n in re.findall(r"(\d+) changes", result.stdout))
 
 
 class Hammered:
@@ -1055,7 +1017,7 @@ print(*(process.program for table in fmt.load(sys.argv[1]).tables for process in
 @pytest.mark.sanitize
 @pytest.mark.machine(os.getuid() == 0, "only root can be several users")
 def test_a_trace_ends_when_rmd_is_killed_and_the_next_one_takes_a_whole_one(
-        mortal, hammered, trace_tool, ask_python, tmp_path):  # noqa: F811
+        mortal, hammered, trace_tool, ask_python, tmp_path):
     """Of the same table.  Processes go on meanwhile; no rmd reads the rings, which become full."""
     fight = hammered(mortal("emulate-cores = 4\n"))
     assert fight.rmctl("trace", "start", fight.file).returncode == 0

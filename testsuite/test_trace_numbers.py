@@ -10,12 +10,8 @@ import re
 import subprocess
 
 import pytest
-from machine import TWO_CORES
-from test_trace import (
-    ask_python,  # noqa: F401 (fixtures)
-    reader,  # noqa: F401
-    trace_tool,  # noqa: F401
-)
+
+from lib.machine import TWO_CORES
 
 OPENMP = r"""
 #include <stdio.h>
@@ -132,8 +128,8 @@ def run_shape(build, mpiexec, openmp, run_program, tmp_path):
 
 @pytest.mark.parametrize("shape", [pytest.param(name, marks=[pytest.mark.full] * (name in MORE))
                                    for name in SHAPES])
-def test_a_number_has_one_value_in_text_json_html_and_pictures(shape, run_shape, trace_tool,  # noqa: F811
-                                                               ask_python, tmp_path):  # noqa: F811
+def test_a_number_has_one_value_in_text_json_html_and_pictures(shape, run_shape, trace_tool,
+                                                               ask_python, tmp_path):
     trace, text = run_shape(shape, "report.txt")
     drawn = json.loads(ask_python(DRAWN, trace))
     report = drawn["report"]
@@ -184,7 +180,7 @@ def test_a_number_has_one_value_in_text_json_html_and_pictures(shape, run_shape,
     assert percent in (tmp_path / "a.svg").read_text()
 
 
-def test_the_report_in_a_trace_is_the_one_in_the_file(run_shape, ask_python):  # noqa: F811
+def test_the_report_in_a_trace_is_the_one_in_the_file(run_shape, ask_python):
     trace, text = run_shape("ranks as cores", "report.json")
     inside, beside = json.loads(ask_python(DRAWN, trace))["report"], json.loads(text)
     for job in beside["jobs"]:
@@ -193,8 +189,8 @@ def test_the_report_in_a_trace_is_the_one_in_the_file(run_shape, ask_python):  #
     assert inside == beside
 
 
-def test_a_trace_alone_has_the_numbers_of_a_report_too(build, mpiexec, run_program, trace_tool,  # noqa: F811
-                                                       ask_python, tmp_path):  # noqa: F811
+def test_a_trace_alone_has_the_numbers_of_a_report_too(build, mpiexec, run_program, trace_tool,
+                                                       ask_python, tmp_path):
     trace = tmp_path / "run.trace"
     run_program([build / "bin/invade", TWO_CORES, f"--trace={trace}", "--", mpiexec, "-n", 2,
                  build / "mpi-shim/tests/waits", "work"])
@@ -203,8 +199,8 @@ def test_a_trace_alone_has_the_numbers_of_a_report_too(build, mpiexec, run_progr
     trace_tool("check", trace)
 
 
-def test_a_trace_without_a_report_has_no_efficiency(build, mpiexec, run_program, trace_tool,  # noqa: F811
-                                                    ask_python, tmp_path):  # noqa: F811
+def test_a_trace_without_a_report_has_no_efficiency(build, mpiexec, run_program, trace_tool,
+                                                    ask_python, tmp_path):
     """A trace of programs that run already; its numbers on cores have other names."""
     trace, rmctl = tmp_path / "run.trace", build / "bin/rmctl"
     script = (f"{rmctl} trace start {trace} >&2; {mpiexec} -n 4 {build}/mpi-shim/tests/waits work; "

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from machine import variable_of
+
+from lib.build import variable_of
 
 RUN = Path(__file__).parent / "upstream/run"
 

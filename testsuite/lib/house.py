@@ -129,7 +129,7 @@ def figures(top: Path, files: list[Path], graph: dict[Path, set[Path]]) -> dict[
 
 
 def main() -> None:
-    top = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    top = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
     files = tracked(top)
     if files is None:
         sys.exit(f"house.py: {top} is no git checkout")

@@ -13,7 +13,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from machine import until
+from lib.waiting import until
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scancel", "sinfo")
 SYSTEM_PATH = "/usr/sbin:/sbin"  # daemons are there

@@ -6,6 +6,8 @@ The second one writes each report as a line of JSON, which the first one reads. 
 first one, and runs beside the commands that run beside the tests (conftest.py), too.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import signal
@@ -133,3 +135,6 @@ class Replay:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
+
+
+ALONGSIDE = pytest.StashKey()  # are there tests for a second pytest?

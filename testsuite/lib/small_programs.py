@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that are compiled from a text."""
+
+from __future__ import annotations
+
+import subprocess
+
+
+class Programs:
+    """Compiles small programs into a directory."""
+
+    def __init__(self, directory, compiler):
+        self.directory, self.compiler = directory, compiler
+
+    def write(self, name, text):
+        path = self.directory / name
+        path.write_text(text)
+        return path
+
+    def make(self, name, source, *flags, compiler=None):
+        path = self.directory / name
+        words = [*(compiler or self.compiler), "-o", path, self.write(f"{name}.c", source), *flags]
+        subprocess.run([str(word) for word in words], check=True, timeout=60)
+        return path
