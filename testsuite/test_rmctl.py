@@ -6,18 +6,15 @@ Members are testsuite/rmd_member, which give cores up when they are told to, and
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import pty
 import pwd
 import re
-import select
 import shlex
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import termios
@@ -28,6 +25,7 @@ import pytest
 from lib.fake_system import put_online
 from lib.machine import CPUS, two_cpus
 from lib.rmd import Rmd, rmctl
+from lib.terminal import Top
 from lib.users import ALICE, BOB
 from lib.waiting import PATIENCE_S, eventually
 
@@ -1393,55 +1391,12 @@ def test_top_ends_at_once_whenever_the_signal_comes(rmd, build):
                 top.kill()
 
 
-class Terminal:
-    """rmctl top on a pseudo-terminal."""
-
-    def __init__(self, build, r, *options):
-        pid_, self.fd = pty.fork()
-        if pid_ == 0:
-            os.environ.update(TERM="screen-256color")
-            os.environ.pop("INVASIVE_SOCKET", None)
-            os.execv(build / "bin" / "rmctl",
-                     ["rmctl", f"--socket={r.name}", "top", "--delay=0.1", *options])
-        self.pid, self.said, self.code = pid_, "", None
-        self.resize(30, 100)
-
-    def resize(self, rows, columns):
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def until(self, text, patience=PATIENCE_S):
-        end = time.monotonic() + patience
-        while text not in self.said:
-            assert time.monotonic() < end, repr(self.said[-3000:])
-            if select.select([self.fd], [], [], 0.1)[0]:
-                self.said += os.read(self.fd, 65536).decode(errors="replace")
-
-    def wait(self):
-        """Reads all output, and returns the exit code."""
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end:
-            if select.select([self.fd], [], [], 0.1)[0]:
-                try:
-                    self.said += os.read(self.fd, 65536).decode(errors="replace")
-                except OSError:
-                    break
-        _, status = os.waitpid(self.pid, 0)
-        self.pid = 0
-        return os.waitstatus_to_exitcode(status)
-
-    def close(self):
-        if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        os.close(self.fd)
-
-
 @pytest.fixture
 def terminal(build):
     opened = []
 
     def start(r, *options):
-        opened.append(Terminal(build, r, *options))
+        opened.append(Top(build, r, *options))
         return opened[-1]
 
     yield start

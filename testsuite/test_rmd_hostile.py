@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from lib.core_table import ELSEWHERE
-from lib.hostile import TWO_CPUS, compile_victim, goes_on, run_hostile
+from lib.hostile import compile_victim, goes_on, run_hostile
+from lib.machine import TWO_CPUS
 from lib.member import counts
 from lib.service import Service
 from lib.users import ALICE, BOB

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import random
-import subprocess
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from lib.asked import Asked
 
 pytestmark = pytest.mark.sanitize
 
@@ -32,38 +33,28 @@ MACHINES = ["core:1 pu:1", "core:6 pu:1", LAPTOP, DESKTOP, "package:2 core:12 pu
             "numa:4 l3:2 core:4 pu:1", SERVER, LARGEST]
 
 
-class Placer:
-    """One process of testsuite/rmd_placement, which is asked again and again."""
-
-    def __init__(self, build):
-        self.process = subprocess.Popen([build / "testsuite" / "rmd_placement"], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, *words):
-        self.process.stdin.write(" ".join(str(word) for word in words) + "\n")
-        self.process.stdin.flush()
-        return [int(word) for word in self.process.stdout.readline().split()]
+class Placer(Asked):
+    """testsuite/rmd_placement."""
 
     def machine(self, description, smt="each"):
         """apart of each core"""
-        return self.ask("machine", smt, description)
+        return self.numbers("machine", smt, description)
 
     def place(self, apart, owner, targets, keep=None, wish=None, holders=None):
         """moved, spread, owner afterwards"""
         n = len(targets)
-        answer = self.ask("place", len(apart), n, *apart, *owner,
-                          *(holders or [UNKNOWN] * len(apart)),
-                          *(x for p in zip(targets, keep or [-1] * n, wish or [-1] * n) for x in p))
+        answer = self.numbers("place", len(apart), n, *apart, *owner,
+                              *(holders or [UNKNOWN] * len(apart)),
+                              *(x for p in zip(targets, keep or [-1] * n, wish or [-1] * n)
+                                for x in p))
         return answer[0], answer[1], answer[2:]
 
 
 @pytest.fixture(scope="module")
 def placer(build):
-    placer = Placer(build)
+    placer = Placer(build / "testsuite/rmd_placement")
     yield placer
-    placer.process.stdin.close()
-    placer.process.stdout.close()
-    assert placer.process.wait(20) == 0
+    placer.close()
 
 
 def groups_of(apart, level):
@@ -348,4 +339,4 @@ def test_only_the_first_thread_of_each_core(placer, machine):
 @pytest.mark.parametrize("nonsense", ["0", "-1", "1025", "x", "core:2 x", "package:5 core:300",
                                       "1.5", "core:0"])
 def test_what_is_no_machine(placer, nonsense):
-    assert placer.ask("machine", "each", nonsense) == [-1]
+    assert placer.numbers("machine", "each", nonsense) == [-1]

@@ -7,12 +7,12 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-import subprocess
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lib.asked import Asked
 from lib.build import FEWER
 
 pytestmark = [pytest.mark.sanitize]
@@ -23,21 +23,13 @@ RULES = settings(derandomize=True, deadline=None, database=None, max_examples=15
                  suppress_health_check=list(HealthCheck))
 
 
-class Program:
-    """testsuite/rmd_policy: a line in, a line out."""
-
-    def __init__(self, build):
-        self.process = subprocess.Popen([build / "testsuite" / "rmd_policy"], text=True, bufsize=1,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, *words):
-        self.process.stdin.write(" ".join(str(word) for word in words) + "\n")
-        return self.process.stdout.readline().split()
+class Program(Asked):
+    """testsuite/rmd_policy."""
 
     def decide(self, policy, case, loss=0.05):
         ncores, needs = case
-        return [int(word) for word in self.ask("decide", policy, ncores, len(needs), loss,
-                                               *(word for n in needs for word in n.words()))]
+        return self.numbers("decide", policy, ncores, len(needs), loss,
+                            *(word for n in needs for word in n.words()))
 
     def worth(self, policy, case, target, cost=0.001, within=0.1):
         ncores, needs = case
@@ -47,23 +39,17 @@ class Program:
 
     def limited(self, policy, case, most, launches):
         ncores, needs = case
-        return [int(word) for word in self.ask("limited", policy, ncores, len(needs), 0.05, most,
-                                               *launches,
-                                               *(word for n in needs for word in n.words()))]
+        return self.numbers("limited", policy, ncores, len(needs), 0.05, most, *launches,
+                            *(word for n in needs for word in n.words()))
 
     def curve(self, ncores, points):
         return [0.0, *(float(word) for word in
                        self.ask("curve", ncores, len(points), *itertools.chain(*points)))]
 
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(20)
-        self.process.stdout.close()
-
 
 @pytest.fixture(scope="module")
 def rmd(build):
-    program = Program(build)
+    program = Program(build / "testsuite/rmd_policy")
     yield program
     program.close()
 

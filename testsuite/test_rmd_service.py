@@ -25,6 +25,16 @@ from pathlib import Path
 import pytest
 
 from lib.connections import follower, idle_connections
+from lib.control_groups import (
+    REAL,
+    cpusets_in,
+    fake_tree,
+    group_in,
+    group_of,
+    of_each_version,
+    real_tree,
+    with_cpusets,
+)
 from lib.core_table import ANONYMOUS, ELSEWHERE, NOBODY, PINNED
 from lib.fake_system import RAPL, put_stat, put_zone, value_of
 from lib.machine import CPUS, two_cpus
@@ -732,34 +742,6 @@ def test_where_nothing_is_enforced_affinities_stay(service):
     assert pins(alice) == pins(bob) == set(CPUS)
 
 
-def group_of(pid, version):
-    """The path of the process's control group, from the root of the hierarchy."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        number, controllers, path = line.split(":", 2)
-        if "cpuset" in controllers.split(",") if version == 1 else number == "0":
-            return path
-    return "/"  # a machine without this version
-
-
-def fake_tree(path, version):
-    """A directory like a control group, with one in it for the group of this process."""
-    (path / group_of(os.getpid(), version).lstrip("/")).mkdir(parents=True)
-    names = {1: ["cpuset.cpus", "cgroup.procs"], 2: ["cgroup.subtree_control", "cgroup.procs"]}
-    for name in names[version]:
-        (path / name).write_text("")
-    if version == 1:
-        (path / "cpuset.mems").write_text("0\n")
-    else:
-        (path / "cgroup.controllers").write_text("cpuset cpu memory\n")
-    (path / group_of(os.getpid(), version).lstrip("/") / "cgroup.procs").write_text("")
-    return path
-
-
-def cpusets_in(tree):
-    """Configuration: two cores, and users kept to theirs by control groups below the tree."""
-    return f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tree}\n"
-
-
 @two_cpus
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_cpuset_for_each_user_holds_its_cores_and_processes(service, tmp_path, version):
@@ -850,53 +832,6 @@ def test_while_a_cpuset_cannot_be_changed_affinity_is_enforced(service, tmp_path
             str(CPUS[alice.owners().index(0)])
 
 
-def real_root(version):
-    """The root of this machine's control groups of this version, if they have cpusets and rmd may
-    make groups; else None.  A machine has cpusets in one version only.  Fake groups are above."""
-    for line in Path("/proc/self/mounts").read_text().splitlines():
-        _, where, kind, options, *_ = line.split()
-        root = Path(where)
-        cpusets = ("cpuset" in options.split(",") if version == 1 else kind == "cgroup2"
-                   and "cpuset" in (root / "cgroup.controllers").read_text().split())
-        right = kind == ("cgroup" if version == 1 else "cgroup2")
-        if right and cpusets and os.access(root, os.W_OK):
-            return root
-    return None
-
-
-REAL = [version for version in (1, 2) if real_root(version)]
-with_cpusets = pytest.mark.machine(len(CPUS) > 1 and REAL,
-                                   "no control groups with cpusets that may be written to")
-of_each_version = pytest.mark.parametrize("version", REAL or [2])
-
-
-@contextlib.contextmanager
-def real_tree(version):
-    """A group of the real hierarchy for a test."""
-    root = real_root(version)
-    tree, delegated = root / f"invasive-test-{os.getpid()}", root / "cgroup.subtree_control"
-    enable = version == 2 and "cpuset" not in delegated.read_text().split()
-    if enable:
-        delegated.write_text("+cpuset")
-    tree.mkdir()
-    try:
-        for name in ("cpuset.cpus", "cpuset.mems") if version == 1 else ():
-            (tree / name).write_text((root / name).read_text())
-        yield tree
-    finally:
-        # An rmd that ends removes its groups meanwhile.
-        for name, _, _ in os.walk(tree, topdown=False):
-            group = Path(name)
-            with contextlib.suppress(FileNotFoundError):
-                for pid in (group / "cgroup.procs").read_text().split():
-                    with contextlib.suppress(ProcessLookupError):
-                        (root / "cgroup.procs").write_text(pid)
-                eventually(lambda g=group: (g / "cgroup.procs").read_text(), "")
-                group.rmdir()
-        if enable:
-            delegated.write_text("-cpuset")
-
-
 def is_held_by_its_cpuset(alice, bob):
     """Alice's process is kept to its core until bob's ends; then it may use both cores."""
     eventually(lambda: pins(alice) & pins(bob), set())
@@ -963,15 +898,6 @@ def test_who_leaves_comes_back_to_the_group_it_was_in(service, version):
         assert group_of(alice.process.pid, version) == f"/{tree.name}/invasive-{ALICE}"
         assert alice.ask(f"leave {s.name}") == "0"
         assert group_of(alice.process.pid, version) == before
-
-
-def group_in(tree, version, name):
-    """A group like that of a slice, apart from those of rmd."""
-    group = tree / name
-    group.mkdir()
-    for file in ("cpuset.cpus", "cpuset.mems") if version == 1 else ():
-        (group / file).write_text((tree / file).read_text())
-    return group
 
 
 def member_from(group, s):
@@ -1287,49 +1213,6 @@ def test_lines_have_priorities_where_stderr_is_the_journal(build, public):
 
 
 # --- systemd, without it
-
-class Notifications:
-    """A socket for NOTIFY_SOCKET, which reads the notifications."""
-
-    def __init__(self, public):
-        self.path = str(public / f"notify{next(counter)}")
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(self.path)
-        self.socket.settimeout(PATIENCE_S)
-        self.kept = {}
-
-    def next(self):
-        data, control, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(64))
-        fields = dict(line.split("=", 1) for line in data.decode().splitlines())
-        for level, kind, payload in control:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                fds = array.array("i")
-                fds.frombytes(payload[:len(payload) - len(payload) % fds.itemsize])
-                if "FDSTORE" in fields:
-                    self.kept[fields["FDNAME"]] = fds[0]
-                else:  # a barrier: it waits until we close it
-                    for fd in fds:
-                        os.close(fd)
-        return fields
-
-    def until(self, key):
-        while key not in (fields := self.next()):
-            pass
-        return fields
-
-    def close(self):
-        for fd in self.kept.values():
-            os.close(fd)
-        self.socket.close()
-
-
-@pytest.fixture
-def notifications(public, make_variable):
-    if make_variable("SYSTEMD_TYPE") != "notify":
-        pytest.skip("built without libsystemd (package libsystemd-dev)")
-    one = Notifications(public)
-    yield one
-    one.close()
 
 
 def handed_over(build, fds, *options, env=None):

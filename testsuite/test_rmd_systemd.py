@@ -5,10 +5,8 @@ process 1 of namespaces of its own.  There where this machine lets root make suc
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,18 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from lib.hostile import compile_victim, goes_on, run_hostile
-from lib.member import Member
+from lib.core_table import ELSEWHERE
+from lib.hostile import goes_on, run_hostile
+from lib.machine import TWO_CPUS
+from lib.systemd_box import BOOTS, CPUSETS, SOCKET, SYSTEMD, Box, BoxMember
+from lib.users import ALICE, BOB
 from lib.waiting import PATIENCE_S, eventually
-
-SYSTEMD = Path("/lib/systemd/systemd")
-NAMESPACES = ["-m", "-p", "-u", "-i", "-n", "-C"]
-UNITS = ("basic.target sysinit.target sockets.target shutdown.target multi-user.target "
-         "systemd-journald.service systemd-journald.socket systemd-journald-dev-log.socket")
-ALICE, BOB = 65534, 60001
-ELSEWHERE = 0xFFFE
-CPUS = sorted(os.sched_getaffinity(0))[:2]
-SOCKET = "/run/invasive/rmd.sock"
 
 ASK_FOR_METRICS = """
 import socket, sys
@@ -41,174 +33,12 @@ while (text := s.recv(65536)):
 """
 
 
-def cgroup_root():
-    """Where version 2 of control groups is mounted and may be written to, or None."""
-    for line in Path("/proc/self/mounts").read_text().splitlines():
-        _, where, kind, *_ = line.split()
-        if kind == "cgroup2" and os.access(where, os.W_OK):
-            return Path(where)
-    return None
-
-
-def boots():
-    """Can root make namespaces with mounts here?"""
-    if os.getuid() != 0 or len(CPUS) < 2 or cgroup_root() is None:
-        return False
-    return subprocess.run(
-        ["unshare", *NAMESPACES, "-f", "sh", "-c", "mount -t tmpfs x /mnt && cd /mnt && "
-         "mkdir u w r && mount -t overlay -o lowerdir=/,upperdir=u,workdir=w x r && "
-         "mount -t cgroup2 x /mnt/u"], check=False, stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60).returncode == 0
-
-
-BOOTS = boots()
-# Of the version that systemd has: a machine may have cpusets in the other one.
-CPUSETS = BOOTS and "cpuset" in (cgroup_root() / "cgroup.controllers").read_text().split()
 pytestmark = [
     pytest.mark.timeout(500),  # the first has the installation and the boot
     pytest.mark.machine(os.getuid() == 0, "only root can boot another systemd"),
     pytest.mark.skipif(not SYSTEMD.exists(), reason="needs package systemd"),
     pytest.mark.machine(BOOTS, "no two CPUs, control groups of version 2 that may be written to, "
                                "or namespaces with mounts: systemd cannot boot in them")]
-
-
-class BoxMember(Member):
-    """testsuite/rmd_member as some user in the box."""
-
-    def __init__(self, box, uid, groups=()):
-        self.name = SOCKET
-        self.process = subprocess.Popen(
-            box.command("setpriv", f"--reuid={uid}", "--regid=60000",
-                        f"--groups={','.join(map(str, groups)) or 60000}", "rmd_member"),
-            text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/")
-
-    def inner(self):
-        """The program: nsenter has to fork for another pid namespace."""
-        pid = self.process.pid
-        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
-
-    def pins(self):
-        return os.sched_getaffinity(self.inner())
-
-    def group(self):
-        """The control group of the process, from the root of the machine."""
-        return Path(f"/proc/{self.inner()}/cgroup").read_text().rpartition("0::")[2].strip()
-
-
-class Box:
-    def __init__(self, top, build, path, cc):
-        self.path = path
-        self.since = []
-        self.upper = self.path / "upper"
-        subprocess.run(["make", "-C", build, "-s", "install", f"DESTDIR={self.upper}"], check=True,
-                       stdout=subprocess.DEVNULL, timeout=400)
-        shutil.copy(build / "testsuite/rmd_member", self.upper / "usr/local/bin")
-        compile_victim(self.upper / "usr/local/bin", cc)
-        units = self.upper / "etc/box"
-        units.mkdir(parents=True)
-        for name in UNITS.split():
-            shutil.copy(SYSTEMD.parent / "system" / name, units)
-        self.cgroup = cgroup_root() / f"invasive-box-{os.getpid()}"
-        self.delegated = self.cgroup.parent / "cgroup.subtree_control"
-        self.lends_cpusets = CPUSETS and "cpuset" not in self.delegated.read_text().split()
-        if self.lends_cpusets:
-            self.delegated.write_text("+cpuset")
-        self.cgroup.mkdir()
-        self.process = subprocess.Popen(
-            ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec unshare "$@"', self.cgroup,
-             *NAMESPACES, "-f", "--kill-child", top / "testsuite/systemd_box.sh", self.path],
-            stdin=subprocess.DEVNULL)
-        try:
-            eventually(lambda: self.children() != [], True)
-            # out of the group that is systemd's uppermost, where it would keep controllers out
-            (self.cgroup.parent / "cgroup.procs").write_text(str(self.process.pid))
-            eventually(self.booted, True, patience=200)
-            self.must("start", "systemd-journald.service")
-        except BaseException:
-            self.close()
-            raise
-
-    def children(self):
-        pid = self.process.pid
-        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-    def first(self):
-        """Process 1 of the box."""
-        return int(self.children()[0])
-
-    def booted(self):
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self.children() != [] \
-                and Path(f"/proc/{self.first()}/comm").read_text() == "systemd\n" \
-                and self.systemctl("is-system-running").stdout == "running\n"
-        return False
-
-    def command(self, *words):
-        return ["nsenter", "-t", str(self.first()), *NAMESPACES, "-r", "-w", *words]
-
-    def enter(self):
-        """The calling process, or rather a child that it waits for, for good."""
-        first = Path(f"/proc/{self.first()}")
-        root = os.open(first / "root", os.O_RDONLY | os.O_DIRECTORY)
-        spaces = [os.open(first / "ns" / name, os.O_RDONLY)
-                  for name in ("pid", "ipc", "uts", "net", "cgroup", "mnt")]
-        for space in spaces:
-            if ctypes.CDLL(None).setns(space, 0):
-                raise OSError("setns")
-            os.close(space)
-        os.fchdir(root)
-        os.close(root)
-        os.chroot(".")
-        if (child := os.fork()) != 0:
-            os.waitpid(child, 0)
-            os._exit(1)
-
-    def run(self, *words, check=True):
-        done = subprocess.run(self.command(*words), capture_output=True, text=True, check=False,
-                              timeout=PATIENCE_S, cwd="/")
-        assert not check or done.returncode == 0, done.stdout + done.stderr
-        return done
-
-    def systemctl(self, *words):
-        return self.run("systemctl", *words, check=False)
-
-    def must(self, *words):
-        assert self.systemctl(*words).returncode == 0, self.journal()
-
-    def show(self, name):
-        return self.run("systemctl", "show", "--value", "-p", name, "rmd").stdout.strip()
-
-    def begin_journal(self):
-        """Skips messages of earlier tests."""
-        self.run("journalctl", "--sync")
-        cursor = self.run("journalctl", "-n0", "--show-cursor").stdout.rpartition("cursor: ")[2]
-        self.since = [f"--after-cursor={cursor.strip()}"]
-
-    def journal(self, *options):
-        return self.run("journalctl", "--no-pager", *self.since, *options, check=False).stdout
-
-    def hears(self, text):
-        """Waits for a message of rmd in the journal."""
-        with contextlib.suppress(AssertionError):
-            eventually(lambda: text in self.journal(), True)
-        assert text in self.journal()
-
-    def configure(self, text):
-        self.run("sh", "-c", 'mkdir -p /etc/invasive && printf %s "$0" >/etc/invasive/rmd.conf',
-                 text)
-
-    def close(self):
-        self.process.kill()
-        self.process.wait(PATIENCE_S)
-        eventually(lambda: (self.cgroup / "cgroup.procs").read_text() +
-                   "".join(p.read_text() for p in self.cgroup.rglob("cgroup.procs")), "")
-        for path in sorted(self.cgroup.rglob("*"), reverse=True):
-            if path.is_dir():
-                path.rmdir()
-        self.cgroup.rmdir()
-        if self.lends_cpusets:
-            self.delegated.write_text("-cpuset")
-        shutil.rmtree(self.path)
 
 
 @pytest.fixture(scope="module")
@@ -281,9 +111,9 @@ def test_another_group_gets_the_socket_with_its_drop_in(box):
 
 
 def test_a_reload_takes_effect_and_one_with_an_error_does_not(box):
-    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\n")
+    box.configure(f"cores = {TWO_CPUS[0]},{TWO_CPUS[1]}\n")
     alice = box.member(ALICE)
-    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\nmax-cores = 1\n")
+    box.configure(f"cores = {TWO_CPUS[0]},{TWO_CPUS[1]}\nmax-cores = 1\n")
     box.must("reload", "rmd")
     eventually(lambda: alice.owners().count(0), 1)
     box.configure("max-cores = 2\nmax-cakes = 1\n")
@@ -294,21 +124,21 @@ def test_a_reload_takes_effect_and_one_with_an_error_does_not(box):
 
 def test_users_are_kept_to_their_cores_by_the_unit_as_it_is_confined(box):
     """By affinities of other users' processes, with the capabilities and the filter of the unit."""
-    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\nreclaim-bound-us = 1000\n"
-                  "max-job-cores = 1\n")
+    box.configure(f"cores = {TWO_CPUS[0]},{TWO_CPUS[1]}\ncheck-interval-ms = 20\n"
+                  "reclaim-bound-us = 1000\nmax-job-cores = 1\n")
     alice = box.member(ALICE)
     for core in range(2):
         alice.ask(f"borrow {core}")
     bob = box.member(BOB)
     eventually(lambda: [m.owners().count(0) for m in (alice, bob)], [1, 1])
     eventually(lambda: alice.pins() & bob.pins(), set())
-    os.sched_setaffinity(alice.inner(), CPUS)
+    os.sched_setaffinity(alice.inner(), TWO_CPUS)
     eventually(lambda: alice.pins() & bob.pins(), set())
 
 
 def test_a_hostile_user_harms_no_program_of_another_under_the_unit(box):
     """What test_rmd_hostile.py does, with the capabilities and the filter of the unit."""
-    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n"
+    box.configure(f"cores = {TWO_CPUS[0]},{TWO_CPUS[1]}\ncheck-interval-ms = 20\n"
                   "reclaim-bound-us = 2000\n")
     alice = box.member(ALICE)
     right = box.run("env", "OMP_NUM_THREADS=1", "victim", "300").stdout
@@ -323,7 +153,7 @@ def test_a_hostile_user_harms_no_program_of_another_under_the_unit(box):
         hostile = int(Path(f"/proc/{child}/task/{child}/children").read_text())
         childs = int(Path(f"/proc/{hostile}/task/{hostile}/children").read_text())
         for pid in (hostile, childs):
-            eventually(lambda p=pid: CPUS[alice.owners().index(0)] in os.sched_getaffinity(p),
+            eventually(lambda p=pid: TWO_CPUS[alice.owners().index(0)] in os.sched_getaffinity(p),
                        False)
         programs = [start_program(box, ALICE, 300) for _ in range(2)]
         for program in programs:
@@ -342,7 +172,7 @@ def test_a_hostile_user_harms_no_program_of_another_under_the_unit(box):
 @pytest.mark.parametrize("how", ["restart", "kill"])
 def test_programs_in_cpusets_go_on_while_the_service_is_started_again(box, how):
     """They are in control groups below the unit's own, and come back to where they were."""
-    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\n")
+    box.configure(f"cores = {TWO_CPUS[0]},{TWO_CPUS[1]}\nenforce = cpuset\n")
     alice, bob = box.member(ALICE, join=False), box.member(BOB)
     home = alice.group()
     alice.slot = alice.join()
@@ -351,7 +181,7 @@ def test_programs_in_cpusets_go_on_while_the_service_is_started_again(box, how):
     assert alice.group().endswith(f"/rmd.service/invasive-{ALICE}")
     own, before = alice.pins(), box.show("MainPID")
     with contextlib.suppress(OSError):
-        os.sched_setaffinity(alice.inner(), CPUS)
+        os.sched_setaffinity(alice.inner(), TWO_CPUS)
     assert alice.pins() == own
     box.must(*(["restart", "rmd"] if how == "restart" else
                ["kill", "--signal=KILL", "--kill-who=main", "rmd"]))
@@ -362,7 +192,7 @@ def test_programs_in_cpusets_go_on_while_the_service_is_started_again(box, how):
     eventually(lambda: alice.group().endswith(f"/rmd.service/invasive-{ALICE}"), True)
     assert alice.pins() == own
     bob.close()
-    eventually(lambda: alice.pins(), set(CPUS))
+    eventually(lambda: alice.pins(), set(TWO_CPUS))
     assert alice.ask(f"leave {SOCKET}") == "0"
     assert alice.group() == home
 
@@ -377,7 +207,7 @@ def start_program(box, uid, rounds):
 
 @pytest.mark.parametrize("how", ["restart", "kill"])
 def test_programs_go_on_while_the_service_is_started_again(box, how):
-    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\n")
+    box.configure(f"cores = {TWO_CPUS[0]},{TWO_CPUS[1]}\n")
     alice = box.member(ALICE)
     eventually(lambda: box.show("NFileDescriptorStore") > "0", True)
     assert alice.ask("borrow 0") == "1"

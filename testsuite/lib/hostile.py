@@ -15,12 +15,12 @@ import socket
 import subprocess
 from pathlib import Path
 
+from lib.machine import TWO_CPUS
 from lib.protocol import JOIN, MAGIC, OBSERVE, REPLY, REQUEST, VERSION
 from lib.service import HOLDER_SUFFIX
 from lib.users import BOB
 from lib.waiting import PATIENCE_S
 
-TWO_CPUS = sorted(os.sched_getaffinity(0))[:2]
 FUTEX, FUTEX_WAKE = 202, 1  # x86-64
 PR_SET_PDEATHSIG = 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tests know of the machine that they run on, and of the build."""
+"""What tests know of the machine that they run on."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-# invade's option for two cores, or the only one.
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
+CPUS = sorted(os.sched_getaffinity(0))
+TWO_CPUS = CPUS[:2]  # or the only one
+TWO_CORES = "--cores=" + ",".join(map(str, TWO_CPUS))  # for invade
 
 
 def set_uid_place():
@@ -46,9 +47,6 @@ def mapped(name):
         except OSError:
             continue
     return False
-
-
-CPUS = sorted(os.sched_getaffinity(0))
 
 
 two_cpus = pytest.mark.machine(len(CPUS) > 1, "it has one CPU")
