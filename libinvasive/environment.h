@@ -6,7 +6,7 @@
  * environment from a user that it does not trust, and variables of ours name programs to run, files
  * and sockets.  To such a process the environment says nothing: it runs unmanaged.  Everything here
  * that is loaded into programs reads the environment by inv_getenv and in no other way
- * (testsuite/test_privileged.py).
+ * (testsuite/runtime/test_privileged.py).
  */
 #ifndef INV_ENVIRONMENT_H
 #define INV_ENVIRONMENT_H

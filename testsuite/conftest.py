@@ -66,7 +66,7 @@ pytest_plugins = [f"lib.{name}" for name in (
 
 # What these test is the same whichever library a program has: with the second one for --full.
 ONE_LIBRARY = {"test_invade_compare.py", "test_invade_report.py", "test_invade_teams.py",
-               "test_shim_fortran.py", "test_shim_tasks.py",
+               "test_fortran.py", "test_tasks.py",
                "test_a_host_without_us_makes_all_ranks_unmanaged"}
 MACHINE = pytest.StashKey()  # of a test that this machine cannot run
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * agreement.c - what ranks agree on in set-up (mpi-shim/agreement.c).  test_shim_agreement.py links
+ * agreement.c - what ranks agree on in set-up (mpi-shim/agreement.c).  test_agreement.py links
  * it with that file and an MPI: no resource manager, no wrappers.
  *
  * All ranks draw the same numbers, so each knows what the others contribute.  Some are late, now

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * phases.c - the pure parts of the shim on random input, for test_shim_phases.py: phase.c on
+ * phases.c - the pure parts of the shim on random input, for test_phases.py: phase.c on
  * the calls of random programs whose iterations are known, measure.c on noisy measurements
  * of known speed-ups, short_waits.c on iterations whose length depends on what it says.  Prints what does
  * not hold, with the seed; the last line is "N checks".

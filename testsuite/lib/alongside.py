@@ -16,12 +16,12 @@ import time
 
 import pytest
 
-FILES = ["test_apps_checksum.py", "test_bench_invasive.py", "test_bench_programs.py",
-         "test_libgomp_versions.py", "test_overlay_threads.py", "test_rmd_placement.py",
-         "test_rmd_policies.py", "test_rmd_policy.py", "test_rmd_simulate.py", "test_shim_abi.py",
-         "test_shim_calls.py", "test_shim_every.py", "test_shim_fortran.py", "test_shim_names.py",
-         "test_shim_nodes.py", "test_shim_pmpi.py", "test_shim_sessions.py", "test_shim_suites.py",
-         "test_shim_windows.py", "test_swe.py", "test_swe_bathymetry.py", "test_swe_config.py",
+FILES = ["test_checksum.py", "test_bench_invasive.py", "test_bench_programs.py",
+         "test_libgomp_versions.py", "test_thread_addresses.py", "test_placement.py",
+         "test_policies.py", "test_policy.py", "test_rmctl_simulate.py", "test_abi.py",
+         "test_calls.py", "test_every_function.py", "test_fortran.py", "test_names.py",
+         "test_nodes.py", "test_pmpi.py", "test_sessions.py", "test_suites.py",
+         "test_windows.py", "test_swe.py", "test_swe_bathymetry.py", "test_swe_config.py",
          "test_swe_output.py", "test_swe_studies.py", "test_swe_units.py", "test_trace_numbers.py"]
 NAME = "alongside"  # of the command
 LOOK_S = 0.2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Members of a domain: processes of testsuite/rmd_member, which follow commands."""
+"""Members of a domain: processes of testsuite/rmd/programs/rmd_member, which follow commands."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import subprocess
 
 from lib.waiting import PATIENCE_S
 
+MEMBER = "testsuite/rmd/programs/rmd_member"
+
 
 class Member:
     """A process of the domain."""
 
     def __init__(self, build, name):
         self.name = name
-        self.process = subprocess.Popen([build / "testsuite" / "rmd_member"], text=True, bufsize=1,
+        self.process = subprocess.Popen([build / MEMBER], text=True, bufsize=1,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, command):

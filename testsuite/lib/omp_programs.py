@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The programs in omp/, each of which states its promise in its first lines, and the states that
-the runtime can be in."""
+"""The programs in runtime/programs, each of which states its promise in its first lines, and the
+states that the runtime can be in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from lib.build import TOP
 
-SOURCES = TOP / "testsuite/omp"
+SOURCES = TOP / "testsuite/runtime/programs"
 WARNINGS = "-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror".split()
 
 
@@ -38,6 +38,12 @@ exit $bad
 """
 
 
+def source_of(name):
+    """The file of a program, in whichever folder it is."""
+    found, = SOURCES.rglob(f"{name}.*")
+    return found
+
+
 def tags(path):
     """The @words in the comment at the head of a program: {word: [texts]}"""
     head = path.read_text().split("*/\n#include", 1)[0]
@@ -49,15 +55,15 @@ def tags(path):
 
 @pytest.fixture(scope="session")
 def omp_program(tmp_path_factory, make_variable):
-    """omp_program(NAME) - the path of a program of omp/, compiled by the first test that
-    needs it."""
+    """omp_program(NAME) - the path of such a program, compiled by the first test that needs
+    it."""
     directory = tmp_path_factory.mktemp("omp")
     compiler = (make_variable("CC") or "gcc").split()
 
     def compile_program(name, *options):
         program = directory / name
         if not program.exists():
-            source = SOURCES / f"{name}.c"
+            source = source_of(name)
             openmp = [] if "plain" in tags(source) else ["-fopenmp"]
             subprocess.run(
                 [*compiler, "-O2", *WARNINGS, *openmp, *options, source, "-o", program]
@@ -75,7 +81,8 @@ def shake(build, top, tmp_path_factory, make_variable):
     program = tmp_path_factory.mktemp("shake") / "shake"
     libraries = build / "lib/invasive"
     subprocess.run(
-        [*(make_variable("CC") or "gcc").split(), "-O2", top / "testsuite/upstream/shake.c"]
+        [*(make_variable("CC") or "gcc").split(), "-O2",
+         top / "testsuite/runtime/builds/upstream/shake.c"]
         + [f"-I{top}", f"-I{top}/include", f"-L{libraries}", "-l:libinvasive-process.so"]
         + [f"-Wl,-rpath,{libraries}", "-o", program],
         check=True, timeout=60,

@@ -123,7 +123,7 @@ def public(build):
     """A directory that every user can reach, with a member's program."""
     path = Path(tempfile.mkdtemp(prefix="invasive-test-"))
     path.chmod(0o755)
-    shutil.copy(build / "testsuite" / "rmd_member", path / "member")
+    shutil.copy(build / "testsuite/rmd/programs/rmd_member", path / "member")
     yield path
     shutil.rmtree(path, ignore_errors=True)  # a holder may still be removing its socket
 

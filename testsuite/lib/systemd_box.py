@@ -53,7 +53,7 @@ CPUSETS = BOOTS and "cpuset" in (cgroup_root() / "cgroup.controllers").read_text
 
 
 class BoxMember(Member):
-    """testsuite/rmd_member as some user in the box."""
+    """testsuite/rmd/programs/rmd_member as some user in the box."""
 
     def __init__(self, box, uid, groups=()):
         self.name = SOCKET
@@ -82,7 +82,7 @@ class Box:
         self.upper = self.path / "upper"
         subprocess.run(["make", "-C", build, "-s", "install", f"DESTDIR={self.upper}"], check=True,
                        stdout=subprocess.DEVNULL, timeout=400)
-        shutil.copy(build / "testsuite/rmd_member", self.upper / "usr/local/bin")
+        shutil.copy(build / "testsuite/rmd/programs/rmd_member", self.upper / "usr/local/bin")
         compile_victim(self.upper / "usr/local/bin", cc)
         units = self.upper / "etc/box"
         units.mkdir(parents=True)
@@ -96,7 +96,7 @@ class Box:
         self.cgroup.mkdir()
         self.process = subprocess.Popen(
             ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec unshare "$@"', self.cgroup,
-             *NAMESPACES, "-f", "--kill-child", top / "testsuite/systemd_box.sh", self.path],
+             *NAMESPACES, "-f", "--kill-child", top / "testsuite/rmd/systemd_box.sh", self.path],
             stdin=subprocess.DEVNULL)
         try:
             eventually(lambda: self.children() != [], True)
