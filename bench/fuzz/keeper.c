@@ -212,16 +212,16 @@ static void reject_store(int fd)
 static void find_orders(void)
 {
     static const struct rmd_persisted_orders none;
-    struct memory *m = (struct memory *)(void *)orders;
-    memset(orders, 0, offsetof(struct memory, copy[0].user[4]));
+    struct rmd_persisted_memory *m = (struct rmd_persisted_memory *)(void *)orders;
+    memset(orders, 0, offsetof(struct rmd_persisted_memory, copy[0].user[4]));
     memset(&m->copy[1], 0, offsetof(struct rmd_persisted_orders, user[4]));
     m->magic = MAGIC;
     m->version = RMD_PERSISTED_VERSION;
     m->bytes = sizeof *m;
     for (unsigned i = 0; i < 8 && input.left; i++) {
         uint32_t where = fuzz_number(&input, 2), bytes = fuzz_number(&input, 1) % 64;
-        size_t second = where & 0x8000 ? offsetof(struct memory, copy[1]) : 0;
-        size_t room = second ? 256 : offsetof(struct memory, copy[0].user[3]);
+        size_t second = where & 0x8000 ? offsetof(struct rmd_persisted_memory, copy[1]) : 0;
+        size_t room = second ? 256 : offsetof(struct rmd_persisted_memory, copy[0].user[3]);
         fuzz_take(&input, orders + second + where % 0x8000 % room, bytes);
     }
     const struct rmd_persisted_orders *s =

@@ -17,22 +17,13 @@
 #define MAGIC UINT64_C(0x7372656472646d72) /* "rmdrders" */
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-struct memory {
-    uint64_t magic;
-    uint32_t version;
-    _Atomic uint32_t valid; /* index of the valid copy */
-    uint32_t bytes;
-    _Atomic uint32_t nknobs;
-    struct rmd_persisted_orders copy[2];
-    struct rmd_power_knob knob[RMD_POWER_KNOBS];
-};
-
-static struct memory *memory; /* NULL: no order and no power cap */
+static struct rmd_persisted_memory *memory; /* NULL: no order and no power cap */
 static int memory_fd = -1;
 
-static struct memory *map_memory(int fd)
+static struct rmd_persisted_memory *map_memory(int fd)
 {
-    void *p = mmap(NULL, sizeof(struct memory), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *p = mmap(NULL, sizeof(struct rmd_persisted_memory), PROT_READ | PROT_WRITE, MAP_SHARED,
+                   fd, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 
@@ -127,7 +118,7 @@ static bool has_names(const struct rmd_persisted_policy *p)
            memchr(p->configured, '\0', sizeof p->configured);
 }
 
-static bool is_plausible(const struct memory *m)
+static bool is_plausible(const struct rmd_persisted_memory *m)
 {
     uint32_t valid = atomic_load(&m->valid);
     if (m->magic != MAGIC || m->version != RMD_PERSISTED_VERSION || m->bytes != sizeof *m ||
@@ -158,7 +149,7 @@ const struct rmd_persisted_orders *rmd_persisted_load(int fd)
     int seals = fcntl(fd, F_GET_SEALS);
     bool ours =
         !fstat(fd, &st) && st.st_size == sizeof *memory && seals >= 0 && (seals & F_SEAL_SHRINK);
-    struct memory *m = ours ? map_memory(fd) : NULL;
+    struct rmd_persisted_memory *m = ours ? map_memory(fd) : NULL;
     if (m && is_plausible(m)) {
         drop_memory();
         memory = m;

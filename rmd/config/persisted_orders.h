@@ -45,6 +45,17 @@ struct rmd_persisted_orders {
     struct rmd_persisted_user user[RMD_PERSISTED_USERS];
 };
 
+/* The memory file.  Two copies take turns: the valid copy is never written. */
+struct rmd_persisted_memory {
+    uint64_t magic;
+    uint32_t version;
+    _Atomic uint32_t valid; /* index of the valid copy */
+    uint32_t bytes;
+    _Atomic uint32_t nknobs;
+    struct rmd_persisted_orders copy[2];
+    struct rmd_power_knob knob[RMD_POWER_KNOBS];
+};
+
 /*
  * rmd_persisted_save - replaces the persisted orders.  They are complete at any time, whenever rmd
  * is killed.  store: is called with the descriptor when the memory is new, and with -1 when no

@@ -38,21 +38,10 @@ enum { ORDERS_S = 600, VERSIONS = 16 };
 /* The holder reads state.h, so its version is the same. */
 enum { HOLDER_VERSION = RMD_STATE_VERSION };
 
-enum kind {
-    STORE = 1, /* rmd: store this descriptor.  holder: this one is stored */
-    DROP,      /* rmd: close the descriptor of this user and kind */
-    END,       /* rmd: I end.  holder: I stay; without an answer it ends, after removing its path */
-    ALL,       /* holder: that was the last descriptor */
-    BUSY       /* holder: another rmd is my client */
-};
-
-struct message {
-    uint32_t kind, uid, what; /* enum kind; the user; enum rmd_stored_kind */
-};
-
-static bool send_message(int to, enum kind kind, uid_t uid, enum rmd_stored_kind what, int fd)
+static bool send_message(int to, enum rmd_holder_kind kind, uid_t uid, enum rmd_stored_kind what,
+                         int fd)
 {
-    struct message text = {kind, uid, what};
+    struct rmd_holder_message text = {kind, uid, what};
     return inv_socket_send(to, &text, sizeof text, fd, 0) == (ssize_t)sizeof text;
 }
 
@@ -64,7 +53,7 @@ static void set_timeout(int fd, int option)
 }
 
 /* False: the other end has closed the connection, or sends nothing within the timeout. */
-static bool receive_message(int from, struct message *text, int *fd)
+static bool receive_message(int from, struct rmd_holder_message *text, int *fd)
 {
     ssize_t n = inv_socket_receive(from, text, sizeof *text, fd, MSG_TRUNC);
     if (n == (ssize_t)sizeof *text)
@@ -165,27 +154,28 @@ static void disconnect(int *client)
  * until the holder has removed its path. */
 static bool handle_message(int *client)
 {
-    struct message text;
+    struct rmd_holder_message text;
     int fd;
     if (!receive_message(*client, &text, &fd)) {
         disconnect(client);
         return true;
     }
-    if (text.kind == STORE || text.kind == DROP)
+    if (text.kind == RMD_HOLDER_STORE || text.kind == RMD_HOLDER_DROP)
         drop_items(text.uid, text.what);
-    if (text.kind == STORE && fd >= 0 && text.what < RMD_STORED_KINDS && has_room(text.what)) {
+    if (text.kind == RMD_HOLDER_STORE && fd >= 0 && text.what < RMD_STORED_KINDS &&
+        has_room(text.what)) {
         items[nitems++] = (struct item){text.uid, text.what, fd};
         return true;
     }
     if (fd >= 0)
         close(fd);
-    if (text.kind != END)
+    if (text.kind != RMD_HOLDER_END)
         return true;
     alone_since_ns = inv_now_ns();
     drop_unused();
     if (!nitems)
         return false;
-    send_message(*client, END, 0, 0, -1);
+    send_message(*client, RMD_HOLDER_END, 0, 0, -1);
     disconnect(client);
     return true;
 }
@@ -199,14 +189,14 @@ static void accept_client(int listener, int *client)
         return;
     set_timeout(fd, SO_SNDTIMEO);
     if (*client >= 0 || !is_own_user(fd)) {
-        send_message(fd, BUSY, 0, 0, -1);
+        send_message(fd, RMD_HOLDER_BUSY, 0, 0, -1);
         close(fd);
         return;
     }
     bool good = true;
     for (unsigned i = 0; good && i < nitems; i++)
-        good = send_message(fd, STORE, items[i].uid, items[i].what, items[i].fd);
-    if (good && send_message(fd, ALL, 0, 0, -1))
+        good = send_message(fd, RMD_HOLDER_STORE, items[i].uid, items[i].what, items[i].fd);
+    if (good && send_message(fd, RMD_HOLDER_ALL, 0, 0, -1))
         *client = fd;
     else
         close(fd);
@@ -307,18 +297,18 @@ static int fork_holder(const struct sockaddr_un *address, socklen_t size, const 
 /* Receives all stored descriptors.  -1: the holder has another client, or has ended. */
 static int receive_all(int fd, rmd_stored_callback *stored, bool *busy)
 {
-    struct message text;
+    struct rmd_holder_message text;
     int passed;
     *busy = false;
     while (receive_message(fd, &text, &passed)) {
-        if (text.kind == STORE && passed >= 0 && text.what < RMD_STORED_KINDS) {
+        if (text.kind == RMD_HOLDER_STORE && passed >= 0 && text.what < RMD_STORED_KINDS) {
             stored(text.uid, text.what, passed);
             continue;
         }
         if (passed >= 0)
             close(passed);
-        *busy = text.kind == BUSY;
-        if (text.kind == ALL)
+        *busy = text.kind == RMD_HOLDER_BUSY;
+        if (text.kind == RMD_HOLDER_ALL)
             return fd;
         break;
     }
@@ -418,7 +408,8 @@ void rmd_fd_holder_start(const char *socket_name)
 
 static void store_fd(uid_t uid, enum rmd_stored_kind what, int fd)
 {
-    if (holder_fd < 0 || send_message(holder_fd, fd >= 0 ? STORE : DROP, uid, what, fd))
+    enum rmd_holder_kind kind = fd >= 0 ? RMD_HOLDER_STORE : RMD_HOLDER_DROP;
+    if (holder_fd < 0 || send_message(holder_fd, kind, uid, what, fd))
         return;
     rmd_log(RMD_WARNING, "core tables are not kept for a restart any more: %s", strerror(errno));
     close(holder_fd);
@@ -435,12 +426,13 @@ void rmd_fd_holder_store_orders(int fd) { store_fd(0, RMD_STORED_ORDERS, fd); }
 
 void rmd_fd_holder_close(void)
 {
-    struct message text;
+    struct rmd_holder_message text;
     int passed;
     if (holder_fd < 0)
         return;
     set_timeout(holder_fd, SO_RCVTIMEO);
-    if (send_message(holder_fd, END, 0, 0, -1) && receive_message(holder_fd, &text, &passed) &&
+    if (send_message(holder_fd, RMD_HOLDER_END, 0, 0, -1) &&
+        receive_message(holder_fd, &text, &passed) &&
         passed >= 0)
         close(passed);
     close(holder_fd);

@@ -16,8 +16,7 @@ import subprocess
 from pathlib import Path
 
 from lib.machine import TWO_CPUS
-from lib.protocol import JOIN, MAGIC, OBSERVE, REPLY, REQUEST, VERSION
-from lib.service import HOLDER_SUFFIX
+from lib.protocol import HOLDER_SUFFIX, JOIN, OBSERVE, REPLY, request
 from lib.users import BOB
 from lib.waiting import PATIENCE_S
 
@@ -53,7 +52,7 @@ def answer_of(kind, name, text=b"hostile"):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
         ours.settimeout(PATIENCE_S)
         ours.connect(name)
-        ours.send(REQUEST.pack(MAGIC, VERSION, kind, -1, -1, -1, -1, text))
+        ours.send(request(kind, program=text))
         answer, control, _, _ = ours.recvmsg(REPLY.size, socket.CMSG_SPACE(4))
     return answer, [fd for _, _, data in control for fd in array.array("i", data[:4])]
 

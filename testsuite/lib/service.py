@@ -16,10 +16,9 @@ import pytest
 
 from lib.member import UserMember
 from lib.processes import opened
+from lib.protocol import HOLDER_SUFFIX
 from lib.rmd import counter, rmctl
 from lib.waiting import PATIENCE_S, eventually, until
-
-HOLDER_SUFFIX = ".keep6"  # RMD_STATE_VERSION
 
 
 class Service:

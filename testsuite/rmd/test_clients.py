@@ -18,7 +18,22 @@ import pytest
 from lib.connections import connected, counted_by, flood
 from lib.member import Member, counts
 from lib.processes import opened, processor_s
-from lib.protocol import ADMIN_SNAPSHOT, JOIN, METRICS, REPLY, REPORT, TRACE, limit, request
+from lib.protocol import (
+    ADMIN_SNAPSHOT,
+    E_PROTOCOL,
+    JOIN,
+    METRICS,
+    NOT_YET,
+    OK,
+    OUTCOME,
+    REFUSED,
+    REPLY,
+    REPORT,
+    REPORT_OF_PROCESS,
+    TRACE,
+    limit,
+    request,
+)
 from lib.rmd import rmctl, sanitizers
 from lib.users import ALICE, BOB
 from lib.waiting import PATIENCE_S, eventually
@@ -64,10 +79,10 @@ WITH_ONE = {
     "nonsense": [b"x"],
     "empty": [b""],
     "join": [request(JOIN)],
-    "trace": [request(TRACE, b"start")],
-    "no-trace": [request(TRACE, b"stop")],
+    "trace": [request(TRACE, program=b"start")],
+    "no-trace": [request(TRACE, program=b"stop")],
     "behind": [request(METRICS), b""],  # rmd hangs up without having seen it
-    "twice": [request(TRACE, b"start"), request(TRACE, b"start")],
+    "twice": [request(TRACE, program=b"start"), request(TRACE, program=b"start")],
 }
 
 
@@ -154,7 +169,7 @@ def slow_traces(mortal):
         with stopped(s.process):
             for uid in range(FORGOTTEN, FORGOTTEN + 20):
                 one = stack.enter_context(connected(s, uid))
-                send_with(one, request(TRACE, b"start"), stack.enter_context(lingering()))
+                send_with(one, request(TRACE, program=b"start"), stack.enter_context(lingering()))
         yield s
 
 
@@ -165,15 +180,16 @@ def asked_by_others(s, n):
         for one in many:
             one.send(request(ADMIN_SNAPSHOT))
             one.settimeout(PATIENCE_S)
-        return [REPLY.unpack(one.recv(REPLY.size))[2] for one in reversed(many)]
+        return [REPLY.unpack(one.recv(REPLY.size)).status for one in reversed(many)]
 
 
 def test_traces_of_users_who_are_forgotten_are_not_waited_for(slow_traces, tmp_path):
     assert asked_by_others(slow_traces, 60) == [0] * 60
     with connected(slow_traces, FORGOTTEN) as one:  # it has a thread that waits still
-        send_with(one, request(TRACE, b"start"), os.open(tmp_path / "a", os.O_CREAT | os.O_WRONLY))
+        send_with(one, request(TRACE, program=b"start"),
+                  os.open(tmp_path / "a", os.O_CREAT | os.O_WRONLY))
         answer = REPLY.unpack(one.recv(REPLY.size))
-    assert answer[2] != 0 and answer[-1].startswith(b"a trace is being taken already")
+    assert answer.status != OK and answer.message.startswith(b"a trace is being taken already")
 
 
 def test_all_traces_together_are_waited_for_when_rmd_ends(slow_traces):
@@ -186,7 +202,8 @@ def test_who_sends_a_descriptor_with_another_request_is_refused(mortal):
     with connected(s, ALICE) as one:
         send_with(one, request(JOIN), os.open("/dev/null", os.O_RDONLY))
         answer = REPLY.unpack(one.recv(REPLY.size))
-    assert answer[2] == 1 and answer[-1].startswith(b"a descriptor came with a request")
+    assert answer.status == E_PROTOCOL
+    assert answer.message.startswith(b"a descriptor came with a request")
 
 
 # --- the identity of a joining process
@@ -256,7 +273,8 @@ def process_of(uid, pid):
 
 
 def refuses(answer, pid):
-    status, why = REPLY.unpack(answer)[2], REPLY.unpack(answer)[-1].rstrip(b"\0").decode()
+    reply = REPLY.unpack(answer)
+    status, why = reply.status, reply.message.rstrip(b"\0").decode()
     return (status, why) == (1, f"cannot watch process {pid}: it has ended, or is another user's "
                                 "by now")
 
@@ -306,6 +324,13 @@ def test_who_is_another_users_since_it_has_connected_is_no_member(of_a_kernel):
 
 # --- memory
 
+def granted(answer):
+    """How many messages this reply to a request for reports announces."""
+    reply = REPLY.unpack(answer)
+    assert (reply.status, reply.slot) == (OK, 0)
+    return reply.count
+
+
 def resident_bytes(process):
     pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGESIZE")
@@ -323,13 +348,14 @@ def test_reports_that_nobody_takes_need_no_memory(mortal):
         for one in asking:
             one.settimeout(3 * PATIENCE_S)  # a user that asks for much waits
             one.send(request(REPORT))
-            assert REPLY.unpack(one.recv(REPLY.size))[2:5] == (0, 0, brought + 2)
+            assert granted(one.recv(REPLY.size)) == brought + 2
         more = resident_bytes(s.process) - before
         other.kill()
         eventually(alice.states, [alice.slot])
         told = []
         while message := asking[0].recv(1 << 20):
-            told.append((len(message), *struct.unpack_from("=iiiI", message)[::3]))
+            of = REPORT_OF_PROCESS.unpack(message)
+            told.append((len(message), of.pid, of.alive))
     record = told[0][0]
     assert more < clients * brought * record / 20, (more, record)
     assert [size for size, _, _ in told[:brought]] == [record] * brought
@@ -351,7 +377,7 @@ def test_reports_of_all_users_are_bounded(mortal):
         assert 200 << 20 < resident_bytes(s.process) - before < 300 << 20
     with connected(s, ALICE) as one:
         one.send(request(REPORT))
-        assert REPLY.unpack(one.recv(REPLY.size))[2:5] == (0, 0, 2)
+        assert granted(one.recv(REPLY.size)) == 2
         record = len(one.recv(1 << 20))
         assert record > 256 * 400  # whole
 
@@ -428,7 +454,6 @@ def test_commands_that_wait_are_of_their_user_only(mortal):
         with connected(s, uid) as one:
             one.send(limit(1))
             one.recv(REPLY.size)
-            told.append(struct.unpack_from("=I", one.recv(4096))[0])
-    not_yet, refused = 1, 2
-    assert told[0] == told[-1] == not_yet and told[-2] == refused
+            told.append(OUTCOME.unpack(one.recv(4096)).status)
+    assert told[0] == told[-1] == NOT_YET and told[-2] == REFUSED
     assert bob.process.poll() is None

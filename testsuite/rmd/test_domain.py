@@ -19,7 +19,18 @@ import pytest
 from lib.core_table import ANONYMOUS, F_SEAL_FUTURE_WRITE, NOBODY, PINNED
 from lib.member import Member
 from lib.processes import opened
-from lib.protocol import JOIN, LEAVE, MAGIC, OBSERVE, REPLY, REQUEST, VERSION
+from lib.protocol import (
+    E_PROTOCOL,
+    JOIN,
+    LEAVE,
+    MAGIC,
+    OBSERVE,
+    REPLY,
+    REQUEST,
+    VERSION,
+    join,
+    request,
+)
 from lib.rmd import counter, rmctl, sanitizers
 from lib.waiting import PATIENCE_S, eventually
 
@@ -581,11 +592,11 @@ def exchange(name, data):
     passed = array.array("i")
     for _, _, payload in control:
         passed.frombytes(payload[:room])
-    return (REPLY.unpack(answer)[2] if answer else None), list(passed)
+    return (REPLY.unpack(answer).status if answer else None), list(passed)
 
 
 @pytest.mark.parametrize("other", [
-    REQUEST.pack(MAGIC, VERSION + 1, JOIN, 0, 1, 1, 0, b"p"),
+    join(version=VERSION + 1),
     struct.pack("=IIIiiii64s", MAGIC, 4, JOIN, 0, 1, 1, 0, b"p"), struct.pack("=II", MAGIC, 9)],
     ids=["alike", "shorter", "short"])
 def test_who_speaks_another_version_is_told_so_whatever_the_size_of_its_messages(rmd, other):
@@ -594,20 +605,20 @@ def test_who_speaks_another_version_is_told_so_whatever_the_size_of_its_messages
         s.connect("\0" + rmd(4).name[1:])
         s.send(other)
         answer = REPLY.unpack(s.recv(REPLY.size))
-    assert answer[1] == VERSION and answer[-1].startswith(b"other protocol version")
+    assert answer.version == VERSION and answer.message.startswith(b"other protocol version")
 
 
 @pytest.mark.parametrize("data", [
-    b"x", REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, 0, b"x" * 64),
-    REQUEST.pack(MAGIC, VERSION, 77, 0, 1, 1, 0, b"p"),
-    REQUEST.pack(MAGIC, VERSION + 1, JOIN, 0, 1, 1, 0, b"p"),
-    REQUEST.pack(1, VERSION, JOIN, 0, 1, 1, 0, b"p"),
-    REQUEST.pack(MAGIC, VERSION, JOIN, -7, 1, 1, 0, b"p"),
-    REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 2**31 - 1, 0, b"p"),
-    REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, 0, b"p") + b"more", b"y" * 60000])
+    b"x", join(program=b"x" * 64),
+    join(kind=77),
+    join(version=VERSION + 1),
+    join(magic=1),
+    join(rank=-7),
+    join(local_size=2**31 - 1),
+    join() + b"more", b"y" * 60000])
 def test_a_malformed_request_is_refused(rmd, data):
     r = rmd(2)
-    assert exchange(r.name, data) == (1, [])
+    assert exchange(r.name, data) == (E_PROTOCOL, [])
     assert r.member().join() == 0
 
 
@@ -615,10 +626,10 @@ def test_random_requests_do_no_harm(rmd):
     r = rmd(2)
     chance = random.Random(2)
     for _ in range(300):
-        data = bytearray(REQUEST.pack(MAGIC, VERSION, OBSERVE, 0, 1, 1, 0, b"p"))
+        data = bytearray(join(kind=OBSERVE))
         for _ in range(chance.randint(1, 6)):
             data[chance.randrange(len(data))] = chance.randrange(256)
-        if data[8] in (JOIN, LEAVE):
+        if REQUEST.unpack(data).kind in (JOIN, LEAVE):
             continue  # we ourselves would become a member
         for fd in exchange(r.name, bytes(data))[1]:
             os.close(fd)
@@ -639,8 +650,7 @@ def test_an_observer_cannot_write(rmd):
     for join_first in (False, True):
         if join_first:
             r.member().join()
-        request = REQUEST.pack(MAGIC, VERSION, OBSERVE, -1, -1, -1, -1, b"p")
-        status, (fd,) = exchange(r.name, request)
+        status, (fd,) = exchange(r.name, request(OBSERVE))
         assert status == 0
         with pytest.raises(OSError):
             os.pwrite(fd, b"x", 0)
@@ -650,7 +660,7 @@ def test_an_observer_cannot_write(rmd):
 def test_a_member_cannot_seal_the_table_against_the_others(rmd):
     """After F_SEAL_FUTURE_WRITE no process, not even the next rmd, could map it for writing."""
     r = rmd(2)
-    status, (fd,) = exchange(r.name, REQUEST.pack(MAGIC, VERSION, JOIN, -1, -1, -1, -1, b"p"))
+    status, (fd,) = exchange(r.name, request(JOIN))
     assert status == 0
     for seal in (F_SEAL_FUTURE_WRITE, fcntl.F_SEAL_WRITE, fcntl.F_SEAL_SEAL):
         with pytest.raises(PermissionError):
@@ -667,7 +677,7 @@ def test_another_user_is_refused(rmd):
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         os.setuid(65534)
-        status = exchange(r.name, REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, 0, b"p"))[0]
+        status = exchange(r.name, join())[0]
         os.write(writer, bytes([status]))
         os._exit(0)
     os.close(writer)

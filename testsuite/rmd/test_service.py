@@ -17,7 +17,6 @@ import shutil
 import signal
 import socket
 import stat
-import struct
 import subprocess
 import time
 from pathlib import Path
@@ -40,9 +39,9 @@ from lib.fake_system import RAPL, put_stat, put_zone, value_of
 from lib.machine import CPUS, two_cpus
 from lib.member import UserMember, counts, pins, started_by
 from lib.processes import processor_s
-from lib.protocol import EVENTS, MAGIC, OBSERVE, REPLY, REQUEST, VERSION
+from lib.protocol import HOLDER_SUFFIX, OBSERVE, OK, REPLY, follow, observe_another, request
 from lib.rmd import rmctl
-from lib.service import HOLDER_SUFFIX, Service
+from lib.service import Service
 from lib.users import ALICE, BOB, CAROL
 from lib.waiting import PATIENCE_S, eventually
 
@@ -479,14 +478,12 @@ def test_who_follows_goes_after_the_idle_ones_and_hears_of_it(service, build, pu
     s = service("emulate-cores = 2\n")
     s.member(ALICE)
     shutil.copy(build / "bin" / "rmctl", public / "rmctl")
-    follow = (REQUEST.pack(MAGIC, VERSION, EVENTS, -1, -1, -1, -1, b"")
-              + struct.pack("=QII", 1, 1, 0))  # struct inv_watch
     with follower(s, public / "rmctl", ALICE) as process:
         with idle_connections(s, ALICE, 200):
             s.member(ALICE)
             while json.loads(process.stdout.readline())["event"] != "join":
                 pass
-        with idle_connections(s, ALICE, 128, follow):
+        with idle_connections(s, ALICE, 128, follow(1)):
             out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1 and "no more connections" in err
     assert "no more connections" in json.loads(out.splitlines()[-1])["error"]
@@ -497,7 +494,7 @@ def test_a_user_sees_its_own_table_only(service):
     s.member(ALICE)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
         ours.connect(s.name)
-        ours.send(REQUEST.pack(MAGIC, VERSION, OBSERVE, -1, -1, -1, -1, b"p"))
+        ours.send(request(OBSERVE))
         answer, control, _, _ = ours.recvmsg(REPLY.size, socket.CMSG_SPACE(4))
     fds = array.array("i", control[0][2][:4])
     try:
@@ -511,10 +508,9 @@ def test_what_an_operator_gets_of_a_users_table_cannot_be_written(service):
     s.member(ALICE)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
         ours.connect(s.name)
-        ours.send(REQUEST.pack(MAGIC, VERSION, OBSERVE, -1, -1, -1, -1, b"p")
-                  + struct.pack("=II", ALICE, 0))  # struct inv_about
+        ours.send(observe_another(ALICE))
         answer, control, _, _ = ours.recvmsg(REPLY.size, socket.CMSG_SPACE(4))
-    assert REPLY.unpack(answer)[2] == 0
+    assert REPLY.unpack(answer).status == OK
     fds = array.array("i", control[0][2][:4])
     try:
         assert b"member" in os.pread(fds[0], 1 << 20, 0)

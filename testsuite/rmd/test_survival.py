@@ -26,11 +26,12 @@ import pytest
 from lib.connections import follower
 from lib.core_table import ANONYMOUS, ELSEWHERE, F_SEAL_FUTURE_WRITE, NOBODY
 from lib.fake_system import put_online
+from lib.layout import STRUCTURES
 from lib.machine import CPUS, two_cpus
 from lib.member import UserMember, counts, pins, started_by
 from lib.processes import opened, processor_s
+from lib.protocol import ALL, DROP, HOLDER_SUFFIX, STORE, holder_message, read_holder_message
 from lib.rmd import rmctl, sanitizers
-from lib.service import HOLDER_SUFFIX
 from lib.users import ALICE, BOB, CAROL
 from lib.waiting import PATIENCE_S, eventually
 
@@ -38,7 +39,6 @@ pytestmark = [pytest.mark.sanitize,
               pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
 
 
-STORE, DROP, _, ALL = range(1, 5)  # fd_holder.c
 CAP_SYS_RESOURCE = 24
 
 
@@ -568,9 +568,11 @@ def test_orders_and_a_power_cap_are_kept_beside_each_other(mortal, tmp_path, tel
 
 # --- another version
 
-def alter(path, offset, form, value):
+def alter(path, structure, field):
+    """Writes a version that never was."""
+    offset, form = STRUCTURES[structure].fields[field]
     with open(path, "r+b", buffering=0) as file:
-        os.pwrite(file.fileno(), struct.pack(form, value), offset)
+        os.pwrite(file.fileno(), struct.pack(f"={form}", 4711), offset)
 
 
 @contextlib.contextmanager
@@ -583,12 +585,12 @@ def in_place_of_the_holder(s, *kept):
         client = ours.accept()[0]
         for uid, what, path in kept:
             with open(path, "r+b", buffering=0) as file:
-                client.sendmsg([struct.pack("<III", STORE, uid, what)],
+                client.sendmsg([holder_message(STORE, uid, what)],
                                [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
                                  struct.pack("<i", file.fileno()))])
-        client.send(struct.pack("<III", ALL, 0, 0))
+        client.send(holder_message(ALL))
         while message := client.recv(64):
-            heard.append(struct.unpack("<III", message))
+            heard.append(read_holder_message(message))
         client.close()
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
@@ -603,8 +605,8 @@ def in_place_of_the_holder(s, *kept):
     Path(s.name + HOLDER_SUFFIX).unlink()
 
 
-@pytest.mark.parametrize("offset", [8, 12], ids=["state", "table"])
-def test_processes_in_a_table_of_another_version_go_on_without_rmd(mortal, offset):
+@pytest.mark.parametrize("version", ["version", "table_version"], ids=["state", "table"])
+def test_processes_in_a_table_of_another_version_go_on_without_rmd(mortal, version):
     """An upgrade after which a version word differs; the log says so once."""
     s = mortal("emulate-cores = 4\n")
     alice = s.member(ALICE)
@@ -615,7 +617,7 @@ def test_processes_in_a_table_of_another_version_go_on_without_rmd(mortal, offse
         memory, = s.memory_of_holder(f"invasive-{name}")
         files.append(open(memory, "r+b", buffering=0))
         kept.append((ALICE, what, f"/proc/self/fd/{files[-1].fileno()}"))
-    alter(kept[1][2], offset, "<I", 4711)
+    alter(kept[1][2], "rmd_state", version)
     s.die()
     with in_place_of_the_holder(s, *kept) as heard:
         s.begin()
@@ -653,7 +655,7 @@ def test_orders_of_another_version_are_given_up(mortal, tell):
     # What is on its way to the holder outlives rmd, too, but there is nothing to alter yet.
     eventually(lambda: len(s.memory_of_holder("invasive-rmd-orders")), 1)
     orders, = s.memory_of_holder("invasive-rmd-orders")
-    alter(orders, 8, "<I", 4711)
+    alter(orders, "rmd_persisted_memory", "version")
     s.die()
     s.begin()
     assert "orders of before are of another version, or none" in s.said()
@@ -738,7 +740,7 @@ def client_of_the_holder(s):
         one.connect(s.name + HOLDER_SUFFIX)
         kept = set()
         while message := one.recv(64):
-            kind, uid, what = struct.unpack("<III", message)
+            kind, uid, what = read_holder_message(message)
             if kind == ALL:
                 return one, kept
             if kind == STORE:
@@ -759,11 +761,11 @@ def test_orders_are_kept_beside_as_many_tables_as_there_may_be(mortal):
     with one, memory:
         passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("<i", memory.fileno()))]
         for item in [*tables, orders]:
-            one.sendmsg([struct.pack("<III", STORE, *item)], passed)
+            one.sendmsg([holder_message(STORE, *item)], passed)
     one, kept = client_of_the_holder(s)
     with one:
         for item in [*tables, orders]:
-            one.send(struct.pack("<III", DROP, *item))
+            one.send(holder_message(DROP, *item))
     assert kept == {(ALICE, 0), (ALICE, 1), *tables, orders}
     s.begin()
     assert counts(alice, 0) == [2]

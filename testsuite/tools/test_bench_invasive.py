@@ -15,6 +15,8 @@ import common
 import fuzz
 import pytest
 
+from lib.core_table import ANONYMOUS, ELSEWHERE, NOBODY
+
 CHECKSUM = re.compile(r"^checksum ([0-9a-f]{16})$", re.MULTILINE)
 
 
@@ -244,3 +246,7 @@ def test_trace_files_that_nobody_has_written_are_read_or_refused(build):
     assert found["inputs"] == 300
     assert 200 > found["taken"] > 60
     assert found["covered"] > found["edges"] * 0.7
+
+
+def test_chaos_reads_a_core_table_as_members_print_it():
+    assert (chaos.ELSEWHERE, chaos.NOBODY, chaos.ANONYMOUS) == (ELSEWHERE, NOBODY, ANONYMOUS)

@@ -23,6 +23,7 @@ import time
 
 import pytest
 
+from lib.core_table import ELSEWHERE, NOBODY
 from lib.fake_system import put_online
 from lib.machine import CPUS, two_cpus
 from lib.rmd import Rmd, rmctl
@@ -31,7 +32,6 @@ from lib.users import ALICE, BOB
 from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.sanitize
-NOBODY, ELSEWHERE = -1, 0xFFFE
 ENV = {k: v for k, v in os.environ.items() if k != "INVASIVE_SOCKET"}
 
 

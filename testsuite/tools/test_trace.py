@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from lib.layout import CONSTANTS, STRUCTURES
 from lib.machine import TWO_CORES
 from lib.member import Member
 from lib.processes import processor_s
@@ -1097,9 +1098,10 @@ print(refused, taken)
 
 def small(traced, directory, limit=6000):
     """The first chunks of a trace, so that a byte of it is often one that matters."""
-    data, at = traced.read_bytes(), 32
+    data, at = traced.read_bytes(), STRUCTURES["inv_trace_file"].size
+    chunk = STRUCTURES["inv_trace_chunk"]
     while at < limit:
-        at += 24 + struct.unpack_from("=I", data, at + 4)[0]
+        at += chunk.size + chunk.unpack(data[at:]).bytes
     file = directory / "small.trace"
     file.write_bytes(data[:at])
     return file
@@ -1110,6 +1112,44 @@ def test_arbitrary_bytes_are_refused_or_read_and_never_a_surprise(traced, ask_py
     refused, taken = (int(n) for n in ask_python(FUZZ, with_table, "1", "1500",
                                                  timeout=100).split())
     assert refused > 100 and taken > 20
+
+
+LAYOUT = """
+import json, sys
+from invasive_trace import format as fmt
+kinds = ("CORE", "TOKEN", "WORKLOAD", "RANGE", "ITERATION", "SPEEDUP", "SLEEP", "WAIT")
+chunks = ("TABLE", "EVENTS", "PROCESSES", "GONE", "SITES", "LAST", "END", "REPORT")
+print(json.dumps({
+    "inv_trace_file": fmt.HEAD.format, "inv_trace_chunk": fmt.CHUNK.format,
+    "inv_trace_process": fmt.PROCESS.format, "inv_trace_site": fmt.SITE.format,
+    "inv_trace_first": {n: (o, str(t)) for n, (t, o) in fmt.FIRST.fields.items()},
+    "inv_trace_event": {n: (o, str(t)) for n, (t, o) in fmt.EVENT.fields.items()},
+    "kinds": [getattr(fmt, name) for name in kinds],
+    "chunks": [getattr(fmt, name) for name in chunks],
+    "numbers": [fmt.VERSION, fmt.ORDER, fmt.MAX_CORES, fmt.MAX_SLOTS, fmt.MAX_SITES,
+                fmt.RING_OF_RMD, fmt.RINGS, fmt.RING_EVENTS, fmt.REPORT_MOST, fmt.INTENT,
+                fmt.DONE]}))
+"""
+
+
+@pytest.mark.sanitize
+def test_the_reader_of_traces_has_the_layout_of_the_headers(ask_python):
+    told = json.loads(ask_python(LAYOUT))
+    for name in ("inv_trace_file", "inv_trace_chunk", "inv_trace_process", "inv_trace_site"):
+        assert told[name] == STRUCTURES[name].format()
+        assert struct.calcsize(told[name]) == STRUCTURES[name].size
+    types = {"i": "int32", "I": "uint32", "Q": "uint64"}
+    for name, keys in (("inv_trace_first", {"os_cpu": "cpu"}), ("inv_trace_event", {})):
+        assert told[name] == {keys.get(field, field): [offset, types[form]] for
+                              field, (offset, form) in STRUCTURES[name].fields.items()}
+    says = vars(CONSTANTS).get
+    assert told["kinds"] == [says(f"INV_TRACE_{name}") for name in (
+        "CORE", "TOKEN", "WORKLOAD", "RANGE", "ITERATION", "SPEEDUP", "SLEEP", "WAIT")]
+    assert told["chunks"] == [says(f"INV_CHUNK_{name}") for name in (
+        "TABLE", "EVENTS", "PROCESS", "GONE", "SITES", "LAST", "END", "REPORT")]
+    assert told["numbers"] == [says(f"INV_{name}") for name in (
+        "TRACE_VERSION", "TRACE_ORDER", "MAX_CORES", "MAX_SLOTS", "SITES", "TRACE_RMD",
+        "TRACE_RINGS", "TRACE_EVENTS", "TRACE_REPORT_MOST", "TRACE_INTENT", "TRACE_DONE")]
 
 
 @pytest.mark.full
@@ -1123,17 +1163,17 @@ DAMAGE = """
 import struct, sys
 from invasive_trace import check, format as fmt, merge
 def chunks(data):
-    at = 32
+    at = fmt.HEAD.size
     while at < len(data):
-        kind, size = struct.unpack_from("=II", data, at)
-        yield kind, at, 24 + size
-        at += 24 + size
+        kind, size = fmt.CHUNK.unpack_from(data, at)[:2]
+        yield kind, at, fmt.CHUNK.size + size
+        at += fmt.CHUNK.size + size
 
 good = bytearray(open(sys.argv[1], "rb").read())
 changes = []  # where events of cores are
 for kind, at, size in chunks(good):
     if kind == fmt.EVENTS:
-        for place in range(at + 32, at + size, 16):
+        for place in range(at + fmt.CHUNK.size + 8, at + size, fmt.EVENT.itemsize):
             head, body = struct.unpack_from("=QQ", good, place)
             if head >> 10 & 15 == fmt.CORE:
                 changes.append((place, at, head, body))
