@@ -81,11 +81,12 @@ def pictures(build, top, run_program):
 
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("promise", PROMISES)
-def test_promise(output_program, start_ranks, run_program, promise, ranks):
+def test_each_promise_of_the_output_is_kept(
+        output_program, start_ranks, run_program, promise, ranks):
     run_program([*start_ranks(ranks), output_program, promise])
 
 
-def test_list_of_promises_is_the_programs(output_program, run_program):
+def test_the_list_of_promises_is_that_of_the_program(output_program, run_program):
     listed = run_program([output_program, "--list"]).stdout.split()
     assert listed == ["frames_for_readers", *PROMISES]
 

@@ -234,12 +234,14 @@ def test_no_thread_reads_what_another_is_writing(no_race, words, run, kind):
 
 @pytest.mark.parametrize("kind", ["tasks", "owner", "loop"])
 @pytest.mark.parametrize("run", ["dam", "dam-order-1", "dam-local", "tsunami"])
-def test_nor_where_it_goes_to_another_rank(no_race, words, run, kind):
+def test_no_thread_reads_what_another_is_writing_when_it_goes_to_another_rank(
+        no_race, words, run, kind):
     no_race(*words(*RUNS[run]), f"run.parallel={kind}", ranks=2)
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
-def test_nor_where_files_are_written(no_race, words, tmp_path, ranks):
+def test_no_thread_reads_what_another_is_writing_while_files_are_written(
+        no_race, words, tmp_path, ranks):
     no_race(*words("tsunami", "grid.max_depth=9", f"output.directory={tmp_path}",
                    "output.vtu_every=1", "output.raster_every=1", "output.maxima_every=1",
                    "output.raster_nx=50", "output.raster_ny=40", "output.checkpoint_every=1"),

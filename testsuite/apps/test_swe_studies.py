@@ -144,7 +144,7 @@ def test_a_broken_record_is_refused_with_its_name(swe, tmp_path, run_program, te
     assert re.search(rf"swe_replay: rank 0: {tmp_path}/broken.*: {said}", ran.stderr)
 
 
-def test_limits_of_a_record_that_can_be_worked_out_by_hand():
+def test_the_limits_of_a_record_are_those_that_are_worked_out_by_hand():
     """Two ranks of 30 and 10 cells in clusters of 10, four cores, 1 s a cell: each rank has two."""
     work = [model.Stretch([10, 10, 10], steps=1), model.Stretch([10], steps=1)]
     record = model.Record(Path(), 1, [[s] for s in work])
@@ -154,7 +154,7 @@ def test_limits_of_a_record_that_can_be_worked_out_by_hand():
 
 @pytest.mark.parametrize("clusters, cores, cells", [
     ([5], 4, 5), ([5, 4], 1, 9), ([5, 4, 3], 2, 7), ([6, 5, 4, 4, 3], 2, 11), ([9, 1, 1], 2, 9)])
-def test_the_limit_of_whole_clusters(clusters, cores, cells):
+def test_the_limit_of_whole_clusters_is_no_more_than_the_best_distribution(clusters, cores, cells):
     """Of the last but one: 3, 4 and 4 of the five largest share a core."""
     assert model.whole(clusters, cores) == cells
     best = min(max(sum(c for c, at in zip(clusters, places) if at == core)
@@ -241,7 +241,8 @@ def test_a_study_without_a_build_leaves_nothing(top, tmp_path, run_program):
     ("swe", "0.01", "loop", "x"), ("swe-40", "0.04", "owner", "x"),
     ("swe-adapting", "0.02", None, "of the"),
     pytest.param("study-swe", "0.03", "emulated,at-once,sequential", "x", marks=FULL)])
-def test_bench_run_ends_with_the_figure_of(swe, top, build, run_program, name, scale, only, unit):
+def test_bench_run_ends_with_the_figure_of_the_benchmark(
+        swe, top, build, run_program, name, scale, only, unit):
     ran = run_program([sys.executable, top / "bench/run", name, "--turns", 1, "--scale", scale,
                        *(["--only", only] if only else []), "--build", build], timeout=200,
                       check=False)
@@ -287,7 +288,7 @@ def hang_ups_end_it():
     (STUDY, signal.SIGTERM), (BENCHMARK, signal.SIGHUP),
     *(pytest.param(*case, marks=FULL)
       for case in [(STUDY, signal.SIGINT), (BENCHMARK, signal.SIGTERM)])])
-def test_what_is_told_to_end_leaves_no_process_and_no_working_files(
+def test_a_study_that_is_told_to_end_leaves_no_process_and_no_working_files(
         swe, top, build, stock_env, tmp_path, command, how):
     program, *words = command
     # Both keep their records below the directory, by which their programs are known.

@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_who_was_evicted_from_a_core_computes_there_while_its_owner_tests(
+def test_a_rank_evicted_from_a_core_computes_there_while_its_owner_tests(
         managed, mpi, run_program, tmp_path):
     source, program = tmp_path / "long.c", tmp_path / "long"
     source.write_text(LONG_TASKS)
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize("call", ["Win_set_info", "Buffer_detach", "Rsend"])
-def test_who_waits_in_a_call_that_others_seldom_come_late_for_keeps_no_core_busy(
+def test_a_rank_that_waits_in_a_call_that_others_seldom_come_late_for_keeps_no_core_busy(
         managed, mpi, run_program, tmp_path, call):
     source, program = tmp_path / "late.c", tmp_path / "late"
     source.write_text(LATE)

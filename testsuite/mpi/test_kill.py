@@ -257,7 +257,7 @@ def test_killing_the_mpi_launcher_ends_as_it_does_without_us(jobs):
         assert any(outcome(False) == ours for _ in range(3)), ours
 
 
-def test_killing_the_resource_manager_hurts_nobody(build, mpi, jobs, stock_env):
+def test_killing_the_resource_manager_hurts_no_job(build, mpi, jobs, stock_env):
     # Some ten seconds: the job must not be over before the manager is killed.
     program = mpi.program("mpi-shim/tests/nodes")
     command = [build / "invade", TWO_CORES, "--", *mpi.run(2, program, "600", "5:20")]
@@ -286,7 +286,7 @@ def test_nothing_of_ours_is_left_in_sockets_or_shared_memory(jobs):
 
 
 @pytest.mark.full
-def test_many_deaths_at_random_times(jobs):
+def test_many_jobs_end_and_leave_nothing_when_a_rank_is_killed_at_a_random_time(jobs):
     for _ in range(60):
         ranks = random.choice([1, 2, 3, 5])
         number = random.choice([signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGABRT])

@@ -105,7 +105,7 @@ def late(invade, mpi, run_program, tmp_path):
 @pytest.mark.timeout(3 * TRIES * (TRY_S + 30) + 30)
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize("children", [1, 2, 3])
-def test_who_waits_in_a_collective_for_spawned_processes_keeps_no_core_busy(late, children):
+def test_a_rank_that_waits_in_a_collective_for_spawned_processes_keeps_no_core_busy(late, children):
     for _ in range(3):  # a rank that keeps a core busy does so each time
         process = late(children)
         assert len(re.findall(r"parent \d well", process.stdout)) == 2

@@ -18,7 +18,7 @@ def invade(build, mpi, run_program, stock_env):
 
 @pytest.mark.parametrize("cores", [TWO_CORES, "--emulate-cores=1", "--emulate-cores=4"])
 @pytest.mark.parametrize("how", ["call", "task", "nested"])
-def test_a_thread_that_waits_in_mpi_runs_tasks_that_nobody_else_could(invade, how, cores):
+def test_a_thread_that_waits_in_mpi_runs_tasks_that_no_other_thread_could(invade, how, cores):
     """The program hangs otherwise: it waits for an answer to messages that the tasks send."""
     assert invade("--mpi-tasks", cores, how=how).stdout == "ok\n"
 

@@ -35,7 +35,7 @@ def test_many_gets_in_a_row_do_not_wait_for_sleepers(seconds, invade, how, threa
     assert ours < SLOWER * stock + SLACK_S, f"{stock} s without us"
 
 
-def test_more_ranks_than_cores_do_not_either(seconds, invade):
+def test_many_gets_in_a_row_do_not_wait_for_sleepers_on_fewer_cores_than_ranks(seconds, invade):
     """Stock is no measure here: its ranks spin on each other's cores."""
     assert any(seconds(4, "fence", "single", before=(invade, TWO_CORES, "--")) < 20
                for _ in range(3))  # sleepers are slow each time

@@ -100,7 +100,7 @@ def test_a_descriptor_that_takes_long_to_close_is_not_waited_for(mortal, message
         assert (counts(alice, 0), counts(bob, 0)) == ([1], [1])
 
 
-def test_nor_is_one_that_another_user_sends_to_a_launchs_own_rmd(rmd, build):
+def test_a_descriptor_that_another_user_sends_to_a_launchs_own_rmd_is_not_waited_for(rmd, build):
     r = rmd(2)
     with lingering() as last:
         with stopped(r.process), connected(r, ALICE) as one:
@@ -109,7 +109,7 @@ def test_nor_is_one_that_another_user_sends_to_a_launchs_own_rmd(rmd, build):
         assert r.members[-1].join() == 0
 
 
-def test_nor_are_many_whose_sender_never_reads(mortal):
+def test_many_descriptors_of_a_sender_that_never_reads_are_not_waited_for(mortal):
     """More descriptors than rmd may have children for at one time."""
     s = mortal("emulate-cores = 2\n")
     alice = s.member(ALICE)
@@ -137,7 +137,7 @@ def held_by(process):
     return None
 
 
-def test_who_waits_for_it_has_nothing_else_that_rmd_has_open(mortal):
+def test_the_process_that_closes_a_descriptor_has_nothing_else_that_rmd_has_open(mortal):
     """Neither the listener nor the connection to the descriptor holder, which must end with rmd."""
     s = mortal("emulate-cores = 2\n")
     s.member(ALICE)
@@ -150,7 +150,7 @@ def test_who_waits_for_it_has_nothing_else_that_rmd_has_open(mortal):
         assert held and len(held) == 1 and held[0].startswith("socket:"), held
 
 
-def test_nor_is_one_that_comes_with_a_request_for_metrics(mortal, short_path):
+def test_a_descriptor_that_comes_with_a_request_for_metrics_is_not_waited_for(mortal, short_path):
     where = short_path / "metrics.sock"
     s = mortal("emulate-cores = 2\n", f"--metrics={where}")
     for text in (b"GET /metrics HTTP/1.0\r\n\r\n", b"GET /metrics"):
@@ -183,7 +183,7 @@ def asked_by_others(s, n):
         return [REPLY.unpack(one.recv(REPLY.size)).status for one in reversed(many)]
 
 
-def test_traces_of_users_who_are_forgotten_are_not_waited_for(slow_traces, tmp_path):
+def test_traces_of_forgotten_users_are_not_waited_for(slow_traces, tmp_path):
     assert asked_by_others(slow_traces, 60) == [0] * 60
     with connected(slow_traces, FORGOTTEN) as one:  # it has a thread that waits still
         send_with(one, request(TRACE, program=b"start"),
@@ -197,7 +197,7 @@ def test_all_traces_together_are_waited_for_when_rmd_ends(slow_traces):
     assert slow_traces.close() == 0
 
 
-def test_who_sends_a_descriptor_with_another_request_is_refused(mortal):
+def test_a_client_that_sends_a_descriptor_with_another_request_is_refused(mortal):
     s = mortal("emulate-cores = 2\n")
     with connected(s, ALICE) as one:
         send_with(one, request(JOIN), os.open("/dev/null", os.O_RDONLY))
@@ -280,7 +280,7 @@ def refuses(answer, pid):
 
 
 @pytest.mark.machine(pids_can_be_chosen(), "no process can be given the pid of another one")
-def test_who_has_the_pid_of_a_dead_client_is_not_made_its_users(of_a_kernel):
+def test_a_process_with_the_pid_of_a_dead_client_is_not_made_its_users(of_a_kernel):
     """The client's child inherits the connection, and asks when the pid is another user's."""
     s = of_a_kernel
     for _ in range(20):
@@ -305,7 +305,7 @@ def test_who_has_the_pid_of_a_dead_client_is_not_made_its_users(of_a_kernel):
     assert s.member(BOB).slot == 0
 
 
-def test_who_is_another_users_since_it_has_connected_is_no_member(of_a_kernel):
+def test_a_process_that_is_another_users_since_it_has_connected_is_no_member(of_a_kernel):
     """As after exec of a set-uid program, with the connection left to a child."""
     s = of_a_kernel
     reader, writer = os.pipe()
@@ -336,7 +336,7 @@ def resident_bytes(process):
     return pages * os.sysconf("SC_PAGESIZE")
 
 
-def test_reports_that_nobody_takes_need_no_memory(mortal):
+def test_reports_that_are_not_read_need_no_memory(mortal):
     """A client that reads them at last gets all, also that of a process that has died meanwhile."""
     s = mortal("emulate-cores = 2\n")
     alice, other = s.member(ALICE), s.member(ALICE)
@@ -423,7 +423,7 @@ print(asked)
 
 
 @pytest.mark.parametrize("how", ["asks", pytest.param("connects", marks=pytest.mark.full)])
-def test_who_asks_for_metrics_all_the_time_takes_little_of_a_processor(
+def test_a_client_that_asks_for_metrics_all_the_time_takes_little_of_a_processor(
         mortal, short_path, how):
     """rmd does not know the user of a collector, so all of them share one user's rate limit."""
     seconds, granted = 3, 0.2

@@ -158,7 +158,7 @@ def test_every_error_is_told_but_not_too_many(check):
     assert code == 1 and len(said) == 21 and said[-1] == " 10 more errors"
 
 
-def test_what_follows_a_refused_section_is_not_taken_for_everybodys(check):
+def test_what_follows_a_refused_section_does_not_hold_for_all_users(check):
     code, said = check("[user no-such-user]\nmax-cores = 1\nmax-cores = 2\n")
     assert code == 1 and len(said) == 1
 
@@ -179,7 +179,7 @@ def test_a_file_that_is_too_large_or_missing_or_a_directory_is_refused(check, bu
 
 
 @pytest.mark.machine(os.getuid() == 0, "only root's configuration is for others")
-def test_a_file_that_anybody_may_write_to_is_refused(build, tmp_path):
+def test_a_file_that_every_user_may_write_to_is_refused(build, tmp_path):
     path = tmp_path / "rmd.conf"
     path.write_text("policy = equal\n")
     path.chmod(0o666)
@@ -199,7 +199,7 @@ def test_a_file_that_anybody_may_write_to_is_refused(build, tmp_path):
     ("--log-level=loud", "--log-level: 'loud' is not allowed"),
     ("stray", "'stray' is no option"),
 ])
-def test_options_are_as_strict(build, option, complaint):
+def test_a_wrong_option_is_refused_and_named(build, option, complaint):
     done = subprocess.run([build / "bin" / "rmd", option], capture_output=True, text=True,
                           timeout=PATIENCE_S, check=False)
     assert done.returncode == 64 and complaint in done.stderr and done.stdout == ""

@@ -64,7 +64,7 @@ def node_rmd(build):
         process.wait(PATIENCE_S)
 
 
-def test_a_nodes_rmd_ends_when_nobody_comes(node_rmd):
+def test_a_nodes_rmd_ends_when_no_process_comes(node_rmd):
     process, _, said = node_rmd("--emulate-cores=3")
     assert said == "ready 3\n"
     assert process.wait(PATIENCE_S) == 0
@@ -135,7 +135,7 @@ def test_an_uneven_share_leaves_no_core_over(rmd):
     assert sorted(owners.count(slot) for slot in range(3)) == [2, 2, 3]
 
 
-def test_a_lone_process_owns_all_and_shares_with_who_comes(rmd):
+def test_a_lone_process_owns_all_and_shares_with_the_next_ones(rmd):
     r = rmd(4)
     first, second = r.member(), r.member()
     first.join()
@@ -404,7 +404,7 @@ def test_a_dead_process_cores_are_the_others(rmd, action):
     assert all(other.ask(f"borrow {core}") == "1" for core in range(4))
 
 
-def test_the_death_of_a_holder_wakes_who_wants_its_core(rmd):
+def test_the_death_of_a_holder_wakes_the_process_that_wants_its_core(rmd):
     one, other = rmd(2).joined(2, 0, 1)
     one.ask("borrow 0")
     other.ask("borrow 1")
@@ -599,7 +599,7 @@ def exchange(name, data):
     join(version=VERSION + 1),
     struct.pack("=IIIiiii64s", MAGIC, 4, JOIN, 0, 1, 1, 0, b"p"), struct.pack("=II", MAGIC, 9)],
     ids=["alike", "shorter", "short"])
-def test_who_speaks_another_version_is_told_so_whatever_the_size_of_its_messages(rmd, other):
+def test_a_client_of_another_version_is_told_so_whatever_the_size_of_its_messages(rmd, other):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
         s.settimeout(PATIENCE_S)
         s.connect("\0" + rmd(4).name[1:])
@@ -636,7 +636,7 @@ def test_random_requests_do_no_harm(rmd):
     assert r.member().join() == 0
 
 
-def test_clients_that_neither_send_nor_read_keep_nobody_out(rmd):
+def test_clients_that_neither_send_nor_read_keep_no_other_out(rmd):
     r = rmd(2)
     with contextlib.ExitStack() as idle:
         for _ in range(300):

@@ -45,7 +45,7 @@ def test_programs_run_and_the_limit_is_named(run_program, invade, regions, as_us
     assert done.stderr.count("unmanaged") == 1
 
 
-def test_a_soft_limit_keeps_nobody_from_anything(run_program, invade, regions, as_user):
+def test_a_soft_limit_keeps_no_process_from_anything(run_program, invade, regions, as_user):
     done = run_program([invade, "--report", "--", *regions], cwd="/",
                        preexec_fn=limit(SMALL, resource.RLIM_INFINITY), **as_user)
     line, = rows(done.stderr)

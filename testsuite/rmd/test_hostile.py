@@ -114,7 +114,7 @@ def test_an_operator_may_look_at_a_table_that_is_being_scribbled_over(place, ser
 
 
 @pytest.mark.skipif(len(TWO_CPUS) < 2, reason="one CPU has one user")
-def test_a_user_stopped_while_it_holds_every_core_keeps_nobody_waiting(place, service, stock_env):
+def test_a_user_stopped_while_it_holds_every_core_keeps_no_other_waiting(place, service, stock_env):
     bob = service.member(BOB)
     for core in range(2):
         assert bob.ask(f"borrow {core}") == "1"

@@ -126,7 +126,8 @@ def test_programs_share_cores_on_kernels_with_thousands_of_cpus(run_program, inv
     assert line[2] == "regions" and "unmanaged" not in done.stderr and "us_per" in done.stdout
 
 
-def test_so_do_ranks_of_mpi(run_program, invade, mpi, kernel):
+def test_ranks_of_mpi_share_cores_on_kernels_with_thousands_of_cpus(
+        run_program, invade, mpi, kernel):
     done = run_program([invade, "--report", "--", *mpi.run(2, mpi.program(
         "apps/imbalance/imbalance"), "--loads=1:3", "--work-ms=2", "--regions=2")],
         env=kernel(4096, 2000))

@@ -243,7 +243,7 @@ def test_equal_shares_that_divide_the_machine_are_whole_groups(placer, machine, 
 
 @given(st.sampled_from([LAPTOP, DESKTOP, SERVER, LARGEST]), st.integers(1, 24),
        st.randoms(use_true_random=False))
-def test_a_hundred_decisions_leave_nobody_scattered(placer, machine, nprocs, r):
+def test_a_hundred_decisions_leave_no_process_scattered(placer, machine, nprocs, r):
     """Cores go back and forth, two at a time; the spread stays near that of a new placement."""
     apart = placer.machine(machine)
     nprocs = min(nprocs, len(apart) // 4)
@@ -285,7 +285,7 @@ def as_text(owner):
     ("0000000011111111", [12, 4], "0000000011110000"),
     ("0000000011111111", [4, 12], "0000111111111111"),
 ])
-def test_examples(placer, before, targets, after):
+def test_small_machines_are_shared_out_as_in_the_examples(placer, before, targets, after):
     owner = [NOBODY if o == "." else int(o) for o in before]
     got = placer.place(placer.machine(FOUR_CACHES), owner, targets)[2]
     assert as_text(got) == after
@@ -298,7 +298,7 @@ def test_threads_of_a_core_stay_together(placer):
     assert as_text(placer.place(apart, owner, [4, 4])[2]) == "00001111"
 
 
-def test_cores_go_to_those_who_compute_on_them(placer):
+def test_cores_go_to_the_processes_that_compute_on_them(placer):
     apart = placer.machine("core:8 pu:1")
     owner = [0, 0, 0, 0, 0, 0, 1, 1]
     holders = [0, 0, 1, 0, 0, 0, 1, 1]
@@ -310,7 +310,7 @@ def test_cores_go_to_those_who_compute_on_them(placer):
     assert as_text(after) == "00..0111"
 
 
-def test_a_core_that_somebody_borrows_is_given_up_before_one_in_use(placer):
+def test_a_core_that_another_process_borrows_is_given_up_before_one_in_use(placer):
     apart = placer.machine("core:8 pu:1")
     holders = [0, 2, 0, 0, 0, 0, NOBODY, NOBODY]
     _, _, after = placer.place(apart, [0] * 6 + [1, 2], [5, 2, 1], keep=[0, -1, -1],
@@ -320,7 +320,7 @@ def test_a_core_that_somebody_borrows_is_given_up_before_one_in_use(placer):
 
 # --- the machine's tree
 
-def test_the_tree_of_a_machine(placer):
+def test_a_machines_cores_are_as_far_apart_as_its_description_says(placer):
     assert placer.machine(LAPTOP) == [4, 0, 1, 0, 1, 0, 1, 0]
     assert placer.machine("package:2 numa:2 l3:2 core:1 pu:1") == [4, 2, 3, 2, 4, 2, 3, 2]
     largest = placer.machine(LARGEST)
@@ -331,12 +331,12 @@ def test_the_tree_of_a_machine(placer):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_only_the_first_thread_of_each_core(placer, machine):
+def test_a_machine_of_first_threads_has_one_core_for_each_physical_core(placer, machine):
     every, first = placer.machine(machine), placer.machine(machine, "first")
     assert first == [step for step in every if step > 0]
 
 
 @pytest.mark.parametrize("nonsense", ["0", "-1", "1025", "x", "core:2 x", "package:5 core:300",
                                       "1.5", "core:0"])
-def test_what_is_no_machine(placer, nonsense):
+def test_nonsense_in_place_of_a_machine_is_refused(placer, nonsense):
     assert placer.numbers("machine", "each", nonsense) == [-1]

@@ -216,7 +216,7 @@ def test_more_workload_never_gets_fewer_cores(rmd, policy, case, who, factor):
 @pytest.mark.parametrize("policy", POLICIES)
 @RULES
 @given(n=st.integers(1, 12), share=st.integers(1, 9), load=st.floats(0.001, 1000))
-def test_those_who_are_alike_get_the_same(rmd, policy, n, share, load):
+def test_processes_that_are_alike_get_the_same(rmd, policy, n, share, load):
     for graph in ([], [(1, 1), (4, 3), (8, 4)]):
         target = rmd.decide(policy, (n * share, [Need(load=load, job=i, graph=graph)
                                                  for i in range(n)]), loss=0)
@@ -240,7 +240,7 @@ def test_what_was_decided_is_decided_again(rmd, policy, case):
 
 @pytest.mark.parametrize("policy", [p for p in POLICIES if p != "energy"])
 @pytest.mark.parametrize("owned", [(1, 2), (2, 1)])
-def test_a_tie_is_for_whoever_has_the_core(rmd, policy, owned):
+def test_a_tie_is_for_the_process_that_has_the_core(rmd, policy, owned):
     assert rmd.decide(policy, (3, [Need(owned=o, job=i) for i, o in enumerate(owned)])) == \
         list(owned)
 
@@ -326,7 +326,7 @@ def test_throughput_without_graphs_is_workload(rmd, case):
 
 @RULES
 @given(loads=st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), ncores=st.integers(2, 40))
-def test_who_has_no_graph_gains_by_its_share_and_by_no_more(rmd, loads, ncores):
+def test_a_process_without_a_graph_gains_by_its_share_and_by_no_more(rmd, loads, ncores):
     """Beside a process that gains less, but by every core."""
     graph = [(1, 1), (ncores, 1 + (ncores - 1) * 0.3)]
     case = ncores, [Need(load=loads[0], job=0), Need(load=loads[1], job=1, graph=graph)]
@@ -335,7 +335,7 @@ def test_who_has_no_graph_gains_by_its_share_and_by_no_more(rmd, loads, ncores):
 
 @RULES
 @given(loads=st.lists(st.floats(0.1, 10), min_size=1, max_size=6), each=st.integers(2, 9))
-def test_who_gains_alike_shares_by_workload_and_jobs_equally(rmd, loads, each):
+def test_processes_that_gain_alike_share_by_workload_and_jobs_equally(rmd, loads, each):
     """All cores but the first gain 0.7."""
     ncores = each * len(loads)
     needs = [Need(load=load, job=i, graph=[(1, 1), (ncores, 1 + (ncores - 1) * 0.7)])

@@ -94,7 +94,7 @@ def test_equal_needs_get_equal_shares(ask):
         assert sorted(target) == [2, 2, 3, 3]
 
 
-def test_known_examples(ask):
+def test_small_machines_are_divided_as_in_the_examples(ask):
     assert ask([question("workload", 2, [(0, 0, 1, 1), (0, 0, 1, 9)]),
                 question("workload", 10, [(0, 0, 5, 1), (0, 0, 5, 9)]),
                 question("workload", 20, [(0, 0, 0, 1), (0, 0, 0, 2), (0, 0, 0, 1)]),

@@ -104,7 +104,7 @@ def test_a_second_job_of_the_same_size_is_another_job(rmd):
     assert owned(members[0], range(4)) == [5, 1, 3, 3]
 
 
-def test_energy_leaves_cores_to_nobody_that_bring_nothing(rmd):
+def test_energy_leaves_cores_free_that_bring_nothing(rmd):
     one, = rmd(8, "--policy=energy").joined(1, 0)
     assert one.ask(FLAT) == "0" and one.ask("announce 1 0 0") == "0"
     assert owned(one, [0]) == [2]
@@ -154,7 +154,7 @@ def stolen_from_the_first(rmd, root):
     return r, one
 
 
-def test_who_has_cores_that_are_stolen_gets_more_of_them(rmd, tmp_path):
+def test_a_process_whose_cores_are_stolen_gets_more_of_them(rmd, tmp_path):
     r, one = stolen_from_the_first(rmd, tmp_path)
     one.ask("announce 1 0 0")
     assert owned(one, (0, 1)) == [10, 6]  # that is where it stays

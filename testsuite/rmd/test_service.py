@@ -75,7 +75,7 @@ def test_what_an_ended_user_had_goes_to_the_others(service):
     assert s.member(BOB).table()[3] == [NOBODY] * 6
 
 
-def test_nobody_of_one_user_can_take_a_core_of_another(service):
+def test_no_process_of_one_user_can_take_a_core_of_another(service):
     s = service("emulate-cores = 4\nreclaim-bound-us = 60000000\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     taken = {core for member in (alice, bob) for core in range(4)
@@ -119,7 +119,7 @@ def test_a_user_that_asks_back_before_the_core_is_given_up_keeps_it(service):
     assert alice.table()[3:] == ([0, 0], [0, 0])
 
 
-def test_a_core_that_comes_and_stays_nobodys_is_offered_to_who_waits_for_one(service):
+def test_a_core_that_comes_and_stays_free_is_offered_to_a_process_that_waits_for_one(service):
     """Any process may borrow the cores that the limit of a launch leaves over."""
     s = service("emulate-cores = 4\nmax-job-cores = 1\nreclaim-bound-us = 60000000\n")
     alice, bob = s.member(ALICE), s.member(BOB)
@@ -144,7 +144,7 @@ def test_tokens_of_a_crowded_domain_follow_its_share(service):
     eventually(lambda: crowd[0].table()[1], 4)
 
 
-def test_the_words_of_a_crowded_domain_say_whose_the_cores_are(service):
+def test_the_words_of_a_crowded_domain_say_which_user_has_the_cores(service):
     """A process lets a child run on the cores that its table says are here."""
     s = service("emulate-cores = 4\n")
     bob = s.member(BOB)
@@ -271,7 +271,7 @@ def test_limits_are_met_by_whole_physical_cores(service):
     assert counts(bob, 0, ELSEWHERE) == [2, 6]
 
 
-def test_as_many_users_as_physical_cores(service):
+def test_there_are_at_most_as_many_users_as_physical_cores(service):
     s = service("emulate-cores = core:2 pu:2\nsmt = core\n")
     s.member(ALICE)
     s.member(BOB)
@@ -313,7 +313,7 @@ def test_a_user_chooses_the_policy_of_its_own_domain_only(service, policy):
     assert policy(s, CAROL) == "workload"
 
 
-def test_root_chooses_the_policy_of_those_who_have_not_chosen(service, policy):
+def test_root_chooses_the_policy_of_users_that_have_not_chosen(service, policy):
     s = service(f"emulate-cores = 24\n[user {CAROL}]\npolicy = workload\n")
     alice, bob, carol = pair(s, ALICE), pair(s, BOB), pair(s, CAROL)
     assert policy(s, ALICE, "makespan") == "makespan"
@@ -406,7 +406,7 @@ def test_only_members_of_the_group_may_ask(service):
     assert s.member(ALICE, groups=[7, 4242]).slot == 0
 
 
-def test_who_reaches_the_socket_must_be_in_the_group(service):
+def test_a_user_that_reaches_the_socket_must_be_in_the_group(service):
     """The file mode says nothing for an abstract socket, or one that another program has opened."""
     s = service("emulate-cores = 4\nsocket-group = 4242\n", f"--socket=@rmd-service-{os.getpid()}")
     s.name = f"@rmd-service-{os.getpid()}"
@@ -454,7 +454,7 @@ def test_a_socket_that_is_handed_over_and_keeps_the_group_out_is_told(build, pub
     assert ("socket-group" not in said) == fits, said
 
 
-def test_a_user_that_floods_keeps_nobody_out(service):
+def test_a_user_that_floods_keeps_no_other_out(service):
     s = service("emulate-cores = 2\n")
     with idle_connections(s, ALICE, 600):
         assert s.member(BOB).slot == 0
@@ -474,7 +474,8 @@ def test_users_with_many_connections_do_not_end_the_operators(service, build):
         assert process.wait(PATIENCE_S) == 0
 
 
-def test_who_follows_goes_after_the_idle_ones_and_hears_of_it(service, build, public):
+def test_a_client_that_follows_events_goes_after_the_idle_ones_and_hears_of_it(
+        service, build, public):
     s = service("emulate-cores = 2\n")
     s.member(ALICE)
     shutil.copy(build / "bin" / "rmctl", public / "rmctl")
@@ -543,7 +544,7 @@ def test_processes_are_kept_to_the_cores_of_their_user(service):
 
 
 @two_cpus
-def test_who_leaves_and_all_when_the_service_ends_may_use_all_cores_again(service):
+def test_a_process_that_leaves_and_all_when_the_service_ends_may_use_all_cores_again(service):
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
     alice, second, bob = s.member(ALICE), s.member(ALICE), s.member(BOB)
     eventually(lambda: pins(alice) & pins(bob), set())
@@ -587,7 +588,7 @@ def test_children_that_never_join_are_kept_to_the_cores_of_their_user(service):
 
 
 @two_cpus
-def test_who_has_become_another_program_is_kept_to_the_cores_of_its_user(service):
+def test_a_process_that_has_become_another_program_is_kept_to_the_cores_of_its_user(service):
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
     alice, other = s.member(ALICE), s.member(ALICE)
     bob = s.member(BOB)
@@ -603,7 +604,7 @@ def test_who_has_become_another_program_is_kept_to_the_cores_of_its_user(service
 
 
 @two_cpus
-def test_a_child_of_who_is_stopped_keeps_to_one_core(service):
+def test_a_child_of_a_stopped_process_keeps_to_one_core(service):
     """Its user then owns no core: all cores of the domain are another user's."""
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\nreclaim-bound-us = 1000\n")
     alice = s.member(ALICE)
@@ -787,7 +788,7 @@ def kept_off(one, *pids):
 
 @two_cpus
 @pytest.mark.parametrize("version", [1, 2])
-def test_who_cannot_be_put_into_a_cpuset_is_kept_by_affinity(service, tmp_path, version):
+def test_a_process_that_cannot_be_put_into_a_cpuset_is_kept_by_affinity(service, tmp_path, version):
     """Also its descendants; other members are kept by their cpusets."""
     tree = fake_tree(tmp_path / "tree", version)
     as_directory(tree / f"invasive-{ALICE}" / "cgroup.procs")
@@ -885,7 +886,7 @@ def test_a_cpuset_that_can_be_used_at_last_is_all_that_keeps_a_process(service, 
 
 @with_cpusets
 @of_each_version
-def test_who_leaves_comes_back_to_the_group_it_was_in(service, version):
+def test_a_process_that_leaves_comes_back_to_the_group_it_was_in(service, version):
     with real_tree(version) as tree:
         s = service(cpusets_in(tree))
         alice = s.member(ALICE, join=False)
@@ -959,7 +960,7 @@ def test_a_child_from_before_its_parent_joined_comes_into_the_cpuset(service, ve
 
 @with_cpusets
 @of_each_version
-def test_who_comes_from_no_member_is_kept_where_its_control_group_is(service, version):
+def test_a_process_that_comes_from_no_member_is_kept_where_its_control_group_is(service, version):
     """The program that has put it there, such as systemd for a login, relies on that group."""
     with real_tree(version) as tree:
         s = service(cpusets_in(tree) + "check-interval-ms = 20\nenforce-on = user\n")
@@ -975,7 +976,8 @@ def test_who_comes_from_no_member_is_kept_where_its_control_group_is(service, ve
 
 @with_cpusets
 @of_each_version
-def test_who_can_go_back_nowhere_stays_in_its_users_group_with_all_cpus(service, version):
+def test_a_process_that_can_go_back_nowhere_stays_in_its_users_group_with_all_cpus(
+        service, version):
     """Until it ends; its slice's group is gone meanwhile, as an empty scope of systemd is."""
     with real_tree(version) as tree:
         home = group_in(tree, version, "slice")
@@ -1041,7 +1043,7 @@ def test_after_sigkill_of_rmd_members_still_come_back_to_where_they_were(service
 
 @with_cpusets
 @of_each_version
-def test_what_a_killed_rmd_has_left_of_users_who_have_gone_is_cleared_away(service, version):
+def test_what_a_killed_rmd_has_left_of_users_that_have_gone_is_cleared_away(service, version):
     with real_tree(version) as tree:
         s = service(cpusets_in(tree) + "check-interval-ms = 20\n")
         alice, bob = s.member(ALICE), s.member(BOB)
@@ -1168,7 +1170,7 @@ def test_embedded_forms_read_no_configuration(build, public, run_program):
 
 # --- what it tells
 
-def test_one_line_with_time_and_level_for_each_event(service):
+def test_each_event_is_one_line_with_time_and_level(service):
     s = service("emulate-cores = 2\nlog-level = info\n")
     s.member(ALICE).kill()
     s.hears("the last process has gone")

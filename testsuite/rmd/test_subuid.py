@@ -164,7 +164,7 @@ def test_a_persons_ids_share_what_one_user_has(with_ranges):
 
 
 @as_root
-def test_a_person_with_many_ids_shuts_nobody_out(with_ranges):
+def test_a_person_with_many_ids_shuts_no_other_out(with_ranges):
     s = with_ranges(f"{ALICE}:{FIRST}:1000\n", 4)
     ids = [s.member(FIRST + n) for n in range(4)]
     assert shares(*ids) == [1, 1, 1, 1]

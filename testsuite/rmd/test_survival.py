@@ -111,7 +111,8 @@ long syscall(long number, ...)
 """
 
 
-def test_who_ends_while_it_is_taken_back_leaves_its_cores_to_the_others(mortal, tmp_path):
+def test_a_process_that_ends_while_it_is_taken_back_leaves_its_cores_to_the_others(
+        mortal, tmp_path):
     """The last process of its table ends while rmd takes the table back."""
     source, library = tmp_path / "lost.c", tmp_path / "lost.so"
     source.write_text(LOST)
@@ -148,7 +149,7 @@ def test_all_are_adopted_within_a_second_of_a_kill(mortal):
     assert min(took) <= 1, took
 
 
-def test_who_follows_events_hears_that_rmd_was_killed(mortal, build):
+def test_a_client_that_follows_events_hears_that_rmd_was_killed(mortal, build):
     s = mortal("emulate-cores = 2\n")
     s.member(ALICE)
     with follower(s, build / "bin" / "rmctl") as process:
@@ -179,7 +180,7 @@ def beheaded(member):
     eventually(lambda: stat.read_text().rsplit(")", 1)[1].split()[0], "Z")
 
 
-def test_who_goes_on_without_its_first_thread_is_adopted(mortal):
+def test_a_process_that_goes_on_without_its_first_thread_is_adopted(mortal):
     s = mortal("emulate-cores = 4\n")
     one, bob = s.member(ALICE), s.member(BOB)
     beheaded(one)
@@ -191,7 +192,7 @@ def test_who_goes_on_without_its_first_thread_is_adopted(mortal):
     eventually(lambda: counts(bob, 0), [4])
 
 
-def test_who_is_stopped_without_its_first_thread_keeps_nobody_waiting(mortal):
+def test_a_process_that_is_stopped_without_its_first_thread_keeps_no_other_waiting(mortal):
     s = mortal(QUICK + "emulate-cores = 2\n")
     one, other = s.member(ALICE), s.member(ALICE)
     beheaded(one)
@@ -218,7 +219,7 @@ def test_tokens_are_right_after_a_restart(mortal):
     eventually(lambda: members[2].table()[1], 2)
 
 
-def test_a_core_on_its_way_between_users_is_in_nobodys_hands_twice(mortal):
+def test_a_core_on_its_way_between_users_is_never_held_twice(mortal):
     s = mortal("emulate-cores = 2\nreclaim-bound-us = 60000000\n")
     alice = s.member(ALICE)
     assert alice.ask("borrow 0") == alice.ask("borrow 1") == "1"
@@ -357,14 +358,15 @@ def own_limits(build, public):
     return go
 
 
-def test_who_has_limited_itself_is_not_forgotten_for_others_who_have_not(mortal, own_limits):
+def test_a_user_that_has_limited_itself_is_not_forgotten_for_others_that_have_not(
+        mortal, own_limits):
     s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
     own_limits(s, 3, [ALICE])
     own_limits(s, None, range(61000, 61040))
     assert counts(s.member(ALICE), 0) == [3]
 
 
-def test_whose_trace_goes_on_is_not_forgotten(mortal, own_limits, build, tmp_path):
+def test_a_user_whose_trace_goes_on_is_not_forgotten(mortal, own_limits, build, tmp_path):
     """Its processes have ended; new ones will join."""
     s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
     alice = s.member(ALICE)
@@ -378,8 +380,8 @@ def test_whose_trace_goes_on_is_not_forgotten(mortal, own_limits, build, tmp_pat
     assert trace.read_bytes().count(b"member") == 2
 
 
-def test_who_has_traced_itself_is_forgotten_as_others_are(mortal, own_limits, build,
-                                                          public):
+def test_a_user_that_has_traced_itself_is_forgotten_as_others_are(
+        mortal, own_limits, build, public):
     """One has ended its trace, the other has none but itself to write it for."""
     s = mortal("emulate-cores = 8\n")
     public.chmod(0o777)
@@ -396,8 +398,7 @@ def test_who_has_traced_itself_is_forgotten_as_others_are(mortal, own_limits, bu
         eventually(lambda: os.fstat(file.fileno()).st_size > 0, True)
 
 
-def test_a_trace_is_written_with_no_more_rights_than_who_takes_it_has(mortal, own_limits,
-                                                                      public):
+def test_a_trace_is_written_with_no_more_rights_than_its_user_has(mortal, own_limits, public):
     """Within its disk quota, and not in the space that file systems reserve for root."""
     s = mortal("emulate-cores = 8\n")
     public.chmod(0o777)
@@ -417,7 +418,8 @@ def test_a_trace_is_written_with_no_more_rights_than_who_takes_it_has(mortal, ow
     assert rights[ALICE] == 0 and 0 in rights
 
 
-def test_whose_own_limit_is_forgotten_does_not_get_it_back_from_the_next_rmd(mortal, own_limits):
+def test_a_user_whose_own_limit_is_forgotten_does_not_get_it_back_from_the_next_rmd(
+        mortal, own_limits):
     """After orders of so many other users; the user after that one keeps its limit."""
     s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
     own_limits(s, 3, [ALICE, BOB])
@@ -434,7 +436,8 @@ def test_whose_own_limit_is_forgotten_does_not_get_it_back_from_the_next_rmd(mor
     eventually(lambda: counts(s.member(BOB), 0), [3])
 
 
-def test_who_lives_when_rmd_is_killed_is_not_forgotten_for_those_who_rest(mortal, own_limits):
+def test_a_user_with_processes_when_rmd_is_killed_is_not_forgotten_for_users_that_rest(
+        mortal, own_limits):
     s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     own_limits(s, 3, [ALICE, BOB])
@@ -489,7 +492,7 @@ def test_a_user_that_rings_all_the_time_takes_little_of_a_processor(mortal, how)
 
 
 @pytest.mark.parametrize("how", ["hold", "requeue"])
-def test_rmd_ends_with_a_table_whose_bell_somebody_keeps_silent(mortal, how):
+def test_rmd_ends_with_a_table_whose_bell_a_process_keeps_silent(mortal, how):
     """A process that is no member, but has the table, does so at each end of the domain."""
     s = mortal("emulate-cores = 4\nlog-level = warning\n")
     alice = s.member(ALICE)
@@ -636,7 +639,7 @@ def test_processes_in_a_table_of_another_version_go_on_without_rmd(mortal, versi
     assert s.said().count("another version") == 1 and s.member(ALICE).slot == 0
 
 
-def test_nobody_can_seal_what_is_kept_for_the_next_rmd(mortal, tell):
+def test_no_process_can_seal_what_is_kept_for_the_next_rmd(mortal, tell):
     s = mortal("emulate-cores = 4\n")
     s.member(ALICE)
     tell(s, "drain", "0")
@@ -840,7 +843,7 @@ def test_a_table_that_was_scribbled_over_is_adopted_whole(mortal):
     eventually(lambda: one.owners(), [0] * 4)
 
 
-def test_a_head_that_is_written_over_all_the_time_ends_nobody_but_its_user(mortal):
+def test_a_head_that_is_written_over_all_the_time_ends_no_process_but_its_users(mortal):
     """Each value of the head that rmd has read and checked is another one a moment later."""
     s = mortal(QUICK + "emulate-cores = 256\n")
     bob, hammer = s.member(BOB), s.member(ALICE)
@@ -958,7 +961,7 @@ def test_another_user_gets_the_cores_of_one_whose_processes_are_all_stopped(mort
 
 
 @two_cpus
-def test_the_next_rmd_keeps_children_of_who_is_stopped_to_one_core(mortal):
+def test_the_next_rmd_keeps_children_of_a_stopped_process_to_one_core(mortal):
     s = mortal(QUICK + f"cores = {CPUS[0]},{CPUS[1]}\nreclaim-bound-us = 1000\n")
     alice = s.member(ALICE)
     with started_by(alice, "child") as child:
@@ -1016,7 +1019,7 @@ def test_a_thousand_children_are_no_members_and_those_that_join_fill_their_user_
     eventually(lambda: s.members[-1].states(), [1])
 
 
-def test_a_client_that_floods_rmd_keeps_nobody_out(mortal):
+def test_a_client_that_floods_rmd_keeps_no_other_out(mortal):
     """By requests, each of which is answered; silent connections are tested above."""
     s = mortal("emulate-cores = 2\n")
     script = ("import socket, sys\n"
@@ -1042,7 +1045,7 @@ def test_a_client_that_floods_rmd_keeps_nobody_out(mortal):
 # --- the machine
 
 
-def test_a_cpu_that_goes_offline_is_nobodys_until_it_is_back(mortal, tmp_path):
+def test_a_cpu_that_goes_offline_has_no_owner_until_it_is_back(mortal, tmp_path):
     put_online(tmp_path, "0-3")
     s = mortal(QUICK + "emulate-cores = 4\nreclaim-bound-us = 1000\n", f"--sys-root={tmp_path}")
     alice, bob = s.member(ALICE), s.member(BOB)
@@ -1183,7 +1186,7 @@ def test_without_descriptors_clients_are_turned_away_and_rmd_sleeps(mortal, shor
     assert bob.join() == 0 and counts(alice, 0) == [1]
 
 
-def test_with_none_left_even_for_who_is_turned_away_rmd_sleeps(mortal, short_path):
+def test_without_a_descriptor_even_to_turn_clients_away_rmd_sleeps(mortal, short_path):
     """Clients that came meanwhile are let in when there are descriptors again."""
     where = str(short_path / "metrics.sock")
     s = mortal("emulate-cores = 2\n", f"--metrics={where}")
@@ -1204,7 +1207,7 @@ def test_with_none_left_even_for_who_is_turned_away_rmd_sleeps(mortal, short_pat
         assert other.recv(12) == b"HTTP/1.1 200"
 
 
-def test_without_memory_who_is_new_is_refused_and_the_others_go_on(mortal):
+def test_without_memory_a_new_process_is_refused_and_the_others_go_on(mortal):
     s = mortal("emulate-cores = 2\n")
     if sanitizers(s.build):
         return  # a sanitizer gives up without memory
@@ -1259,7 +1262,7 @@ def unread(kind):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "terminal", "stopped terminal", "socket"])
-def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
+def test_a_log_that_is_not_read_does_not_stop_rmd(mortal, kind):
     """Lines are lost, and counted; other processes that write there wait as before."""
     s = mortal("emulate-cores = 2\nlog-level = debug\n")
     s.die()
@@ -1284,7 +1287,7 @@ def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
     s.begin()
 
 
-def test_nor_one_in_a_pipe_of_another_user(build, public):
+def test_a_log_in_a_pipe_of_another_user_does_not_stop_rmd(build, public):
     """rmd cannot open the pipe once more; a line fits into the rest of it, or is lost."""
     name = f"@rmd-test-{os.getpid()}-pipe"
     ready, write_ready = os.pipe()

@@ -134,7 +134,7 @@ def test_numpy_and_scikit_learn_compute_what_they_do_with_the_stock_library(
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("condition", ["unmanaged", "managed"])
-def test_children_of_multiprocessing_compute_the_same(
+def test_children_of_multiprocessing_compute_what_they_do_with_the_stock_library(
         condition, numerics, in_condition, run_program):
     (stock,) = numerics(run_program, [], {})
     words, environment, _ = in_condition(condition)

@@ -9,7 +9,8 @@ from lib.waiting import eventually
 
 
 @pytest.mark.timeout(60)
-def test_who_lost_its_core_finds_a_free_one_for_who_waits(build, rmd, omp_program):
+def test_a_thread_that_lost_its_core_finds_a_free_one_for_a_thread_that_waits(
+        build, rmd, omp_program):
     domain = rmd(3)
     (robber,) = domain.joined(1, 0)
     program = subprocess.Popen(

@@ -122,7 +122,7 @@ def test_a_program_that_has_become_two_users_takes_nothing_from_the_environment(
 
 @needs_root
 @needs_set_uid
-def test_who_is_two_users_trusts_the_socket_of_neither(build, public):
+def test_a_process_that_is_two_users_trusts_the_socket_of_neither(build, public):
     shutil.copy(build / "bin" / "rmctl", public)
     os.chown(public / "rmctl", BOB, 0)
     (public / "rmctl").chmod(0o4755)

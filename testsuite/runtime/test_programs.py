@@ -34,7 +34,8 @@ def cases():
 
 
 @pytest.mark.parametrize("name, argument, condition", list(cases()))
-def test_omp_program(name, argument, condition, omp_program, in_condition, run_program):
+def test_each_program_keeps_its_promise(
+        name, argument, condition, omp_program, in_condition, run_program):
     about = tags(source_of(name))
     words, environment, count = in_condition(condition)
     environment = {**environment, **dict(text.split("=", 1) for text in about.get("env", []))}

@@ -26,7 +26,7 @@ def test_an_overflow_ends_the_program_with_a_message(run):
 
 
 @pytest.mark.parametrize("how", ["pointer", "sent"])
-def test_another_fault_ends_it_without(run, how):
+def test_another_fault_ends_the_program_without_a_message(run, how):
     done = run(how)
     assert done.returncode == KILLED and "overflow" not in done.stderr
 

@@ -78,7 +78,8 @@ def test_emulated_cells_have_the_result_of_their_program_and_phase_on_any_machin
 
 @pytest.mark.parametrize("name", ["invade-call", pytest.param("migrate", marks=pytest.mark.full),
                                   pytest.param("overhead", marks=pytest.mark.full)])
-def test_bench_run_ends_with_the_figure_of(name, cells, top, build, tmp_path, run_program):
+def test_bench_run_ends_with_the_figure_of_the_benchmark(
+        name, cells, top, build, tmp_path, run_program):
     if name == "migrate" and len(os.sched_getaffinity(0)) != 2:
         pytest.skip("a core for each of two processes")
     ran = run_program([sys.executable, top / "bench/run", name, "--turns", "1", "--build", build],
@@ -232,7 +233,7 @@ def fuzzers(tmp_path_factory):
 @pytest.mark.full
 @pytest.mark.timeout(500)  # the first one compiles them all
 @pytest.mark.parametrize("name", fuzz.LENGTH)
-def test_arbitrary_bytes_break_no_parser_of(name, fuzzers, tmp_path, build):
+def test_arbitrary_bytes_break_no_parser(name, fuzzers, tmp_path, build):
     inputs, edges = REACHED[name]
     found = fuzz.search(name, fuzzers[name], inputs, 1, tmp_path, 100)
     assert found["failed"] == 0
@@ -240,7 +241,7 @@ def test_arbitrary_bytes_break_no_parser_of(name, fuzzers, tmp_path, build):
     assert found["covered"] > edges
 
 
-def test_trace_files_that_nobody_has_written_are_read_or_refused(build):
+def test_made_up_trace_files_are_read_or_refused(build):
     found = fuzz.search_trace_files(build, 300, 1, 100)
     assert found["failed"] == 0
     assert found["inputs"] == 300

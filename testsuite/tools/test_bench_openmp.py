@@ -108,7 +108,8 @@ def test_program_says_what_is_wrong_with_an_option(program, run_program):
     pytest.param("spin-sync", ["--only", "meet", "--settings", "2 on 2 cores"],
                  marks=pytest.mark.full),
 ])
-def test_bench_run_ends_with_the_figure_of(name, options, top, build, tmp_path, run_program):
+def test_bench_run_ends_with_the_figure_of_the_benchmark(
+        name, options, top, build, tmp_path, run_program):
     if not (build / "lib/invasive/libgomp.so.1").exists():
         pytest.skip("libgomp-invasive is not built")
     ran = run_program([sys.executable, top / "bench/run", name, "--turns", "1", "--build", build,

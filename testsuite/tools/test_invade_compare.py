@@ -168,7 +168,7 @@ def test_options_that_make_no_sense_are_refused(run_program, invade, options, wo
     assert not list(tmp_path.iterdir())
 
 
-def test_off_in_the_environment_is_refused_too(compare):
+def test_invasive_off_in_the_environment_is_refused(compare):
     done = compare(1, "true", env={"INVASIVE": "off"})
     assert done.returncode == 125 and "nothing to compare" in done.stderr
 
@@ -230,7 +230,7 @@ def test_a_signal_that_the_command_survives_ends_the_comparison(compare, tmp_pat
     assert "told to end in run 1 of 4" in done.stderr
 
 
-def test_a_signal_that_is_ignored_does_not(run_program, invade):
+def test_a_signal_that_is_ignored_does_not_end_the_comparison(run_program, invade):
     done = run_program(["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", invade, "--compare=1", "sh",
                         "-c", "kill -HUP $PPID"])
     assert rows(done.stderr).keys() == {"stock", "managed"}
@@ -252,7 +252,7 @@ def test_the_ratio_is_that_of_the_medians(compare):
     assert float(cpu) == pytest.approx(managed[4] / stock[4], rel=0.2)
 
 
-def test_a_difference_within_the_spread_is_said(compare, tmp_path):
+def test_a_difference_within_the_spread_is_said_to_be_so(compare, tmp_path):
     """Stock and managed runs, some of 0.3 s and some of no time."""
     script = f"{COUNT}; case $(wc -l <\"$0\") in 1|4) sleep 0.3;; esac"
     said = compare(2, script, tmp_path / "count").stderr
@@ -260,7 +260,7 @@ def test_a_difference_within_the_spread_is_said(compare, tmp_path):
     assert "one run tells no spread" in compare(1, "true").stderr
 
 
-def test_a_difference_beyond_the_spread_is_not(compare):
+def test_a_difference_beyond_the_spread_is_not_said_to_be_within_it(compare):
     said = compare(2, f"if {MANAGED}; then sleep 0.5; fi").stderr
     told = "both" in said or "in time is" in said
     assert not told or rows(said)["stock"][3] >= 0.5  # on a machine that is so slow

@@ -13,7 +13,7 @@ MANAGED = "echo ${INVASIVE_SOCKET-none} ${INVASIVE_CORES-none} ${LD_PRELOAD-none
 
 
 @pytest.mark.parametrize("how", ["option", "variable"])
-def test_off_is_stock(run_program, invade, how):
+def test_invasive_off_runs_the_program_stock(run_program, invade, how):
     command = [invade, *(["--off"] if how == "option" else []), "sh", "-c", MANAGED]
     env = {"INVASIVE": "off"} if how == "variable" else {}
     assert run_program(command, env=env).stdout == "none none none\n"

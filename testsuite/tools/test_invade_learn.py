@@ -299,7 +299,7 @@ def test_an_empty_file_is_filled(learn, program, file):
     assert len(commands(file)) == 1
 
 
-def test_folders_are_made(learn, program, tmp_path):
+def test_folders_of_the_file_are_made(learn, program, tmp_path):
     learn(program, 4, option=f"--learn={tmp_path}/one/two/file")
     assert len(commands(tmp_path / "one/two/file")) == 1
     assert [path.name for path in (tmp_path / "one/two").iterdir()] == ["file"]
@@ -382,7 +382,7 @@ def test_a_report_can_be_had_with_it(learn, program, file, invade, run_program):
     assert "sleeper" in done.stderr and len(commands(file)) == 1
 
 
-def test_off_learns_nothing(learn, program, file):
+def test_invasive_off_learns_nothing(learn, program, file):
     learn("--off", program, 4)
     assert not file.exists()
 

@@ -371,7 +371,7 @@ def test_without_rmd_the_command_runs_unmanaged(run_program, invade):
         assert done.stderr.startswith("invade: cannot ") and done.stderr.count("\n") == 1
 
 
-def test_with_a_socket_that_nobody_answers_the_command_runs_unmanaged(run_program, invade):
+def test_with_a_socket_that_is_not_answered_the_command_runs_unmanaged(run_program, invade):
     done = run_program([invade, "--socket=@invasive-nobody", "--", "sh", "-c", "exit 3"],
                        check=False)
     assert done.returncode == 3 and done.stderr.count("\n") == 1

@@ -154,7 +154,7 @@ def test_loops_of_tests_are_waits_and_work_between_tests_is_none(mpi_job):
 # --- metrics
 
 @pytest.mark.parametrize("ranks", [2, 5])  # cores of their own, and more ranks than cores
-def test_work_balance_is_that_of_the_program_whoever_has_the_cores(mpi_job, ranks):
+def test_work_balance_is_that_of_the_program_whichever_rank_has_the_cores(mpi_job, ranks):
     """Rank r computes 100 * (r + 1) ms of CPU time, however busy the machine is."""
     job, whole = mpi_job(ranks, "work")
     assert whole["cores_shared"] == (ranks > whole["cores"])
@@ -425,7 +425,7 @@ def test_nothing_is_recorded_without_report(invade, run_program, mpi, waits, bui
 
 
 @pytest.mark.parametrize("why", ["--socket=@nobody-listens-here", "--off"])
-def test_unmanaged_is_said_in_json_too(invade, run_program, tmp_path, why):
+def test_a_run_that_is_unmanaged_is_said_to_be_so_in_json(invade, run_program, tmp_path, why):
     """And the report of an earlier run is replaced."""
     file = tmp_path / "report.json"
     file.write_text("before")
@@ -560,7 +560,7 @@ def members(invade, run_program, build, tmp_path):
 
 @pytest.mark.sanitize
 @pytest.mark.parametrize("seed, sites", [*itertools.product([1, 2, 3], [0, 7, 256, -1])])
-def test_arbitrary_bytes_in_a_record_harm_nobody(members, seed, sites):
+def test_arbitrary_bytes_in_a_record_do_no_harm(members, seed, sites):
     whole = members(f"join SOCKET 0 1 1\nrecord LAUNCH {sites} {seed}\n",
                     "join SOCKET 0 1 1\nrecord LAUNCH 0 0\n")
     assert sum(len(job["processes"]) for job in whole["jobs"]) == 2
@@ -588,7 +588,7 @@ def test_a_report_from_another_node_is_kept_beside_those_of_this_one(members):
 
 @pytest.mark.sanitize
 @pytest.mark.parametrize("seed, sites", [*itertools.product([1, 2, 3, 4], [0, 7, 256])])
-def test_arbitrary_bytes_from_another_node_harm_nobody(members, seed, sites):
+def test_arbitrary_bytes_from_another_node_do_no_harm(members, seed, sites):
     whole = members("join SOCKET 0 4 1\nrecord LAUNCH 1 0\n"
                     f"submit SOCKET LAUNCH {sites} {seed}\nsubmit SOCKET LAUNCH 2 0\n")
     processes = [p for job in whole["jobs"] for p in job["processes"]]

@@ -55,7 +55,7 @@ def test_a_program_waits_for_a_service_that_is_started_again(mortal, invade):
     pytest.fail(f"unmanaged each of {TURNS} times")
 
 
-def test_who_finds_no_service_goes_on_without_it_after_a_second(mortal, invade):
+def test_a_program_that_finds_no_service_goes_on_without_it_after_a_second(mortal, invade):
     s = mortal("emulate-cores = 2\n")
     s.die()
     began = time.monotonic()

@@ -68,12 +68,13 @@ SAID = f"invade: cannot reach rmd at {SOCKET} ({{}}){{}} Running unmanaged; --co
     ("closed", "Permission denied", ": is your user in group invasive?"),
     ("closed-directory", "Permission denied", ": is your user in group invasive?"),
     ("silent", "Connection timed out", ".")])
-def test_who_cannot_use_the_service_is_told_and_takes_no_cores_of_its_users(where, how, why, what):
+def test_a_user_that_cannot_use_the_service_is_told_and_takes_no_cores_of_its_users(
+        where, how, why, what):
     assert where(how) == (SAID.format(why, what), "unmanaged")
 
 
 @pytest.mark.parametrize("how", ["closed", "silent"])
-def test_who_cannot_use_the_service_may_ask_for_a_manager_of_its_own(where, how):
+def test_a_user_that_cannot_use_the_service_may_ask_for_a_manager_of_its_own(where, how):
     said, socket = where(how, "--emulate-cores=2")
     assert said == "" and socket.startswith("@invasive-")
 

@@ -113,7 +113,7 @@ def test_the_report_is_whole_wherever_it_goes(job, tmp_path, where):
     assert one["program"] == "omp"
 
 
-def test_so_it_is_with_a_process_group(job, tmp_path, trace_tool):
+def test_report_and_trace_are_whole_when_a_process_group_is_told_to_end(job, tmp_path, trace_tool):
     report, trace = tmp_path / "report", tmp_path / "trace"
     with job(f"--report={report}", f"--trace={trace}") as (process, _):
         os.killpg(process.pid, signal.SIGTERM)
@@ -122,7 +122,7 @@ def test_so_it_is_with_a_process_group(job, tmp_path, trace_tool):
     assert proven(trace_tool("check", trace)) > 0
 
 
-def test_so_it_is_with_ctrl_c(invade, omp_job, stock_env, tmp_path, trace_tool):
+def test_report_and_trace_are_whole_after_ctrl_c(invade, omp_job, stock_env, tmp_path, trace_tool):
     report, trace = tmp_path / "report", tmp_path / "trace"
     words = [invade, f"--report={report}", f"--trace={trace}", omp_job, "loop"]
     with on_terminal("env", stock_env, *words) as (process, master):
@@ -135,8 +135,8 @@ def test_so_it_is_with_ctrl_c(invade, omp_job, stock_env, tmp_path, trace_tool):
     assert proven(trace_tool("check", trace)) > 0
 
 
-def test_so_it_is_with_all_ranks_of_an_mpi_job(invade, mpi, stock_env, tmp_path,
-                                               what_mpi_leaves_when_it_is_killed_goes):
+def test_report_and_trace_are_whole_when_all_ranks_of_an_mpi_job_are_told_to_end(
+        invade, mpi, stock_env, tmp_path, what_mpi_leaves_when_it_is_killed_goes):
     report = tmp_path / "report.json"
     ranks = [str(word) for word in mpi.run(2, mpi.program("mpi-shim/tests/scenes"), "hang")]
     with running(invade, f"--report={report}", *ranks, env=stock_env) as process:
@@ -163,7 +163,7 @@ def with_variable(text):
     return found
 
 
-def test_so_it_is_where_each_rank_has_an_invade(job, tmp_path):
+def test_report_and_trace_are_whole_where_each_rank_has_an_invade(job, tmp_path):
     """The rmd of these is not a child of any of them, and ends by itself."""
     report, name = tmp_path / "report", f"test-{os.getpid()}"
     env = {"SLURM_JOB_ID": name, "SLURM_STEP_ID": "0", "SLURM_PROCID": "0"}

@@ -291,7 +291,7 @@ def test_the_manual_lists_the_fields_of_json(rmd, tell, top, tmp_path):
         assert leaves(fields(text)) == leaves(all_of_them) | never, title
 
 
-def test_numbers_have_no_digits_that_nobody_measured(rmd, tell):
+def test_numbers_have_no_digits_that_were_not_measured(rmd, tell):
     r = rmd(4)
     one, = r.joined(1, 0)
     for cores in (1, 2, 3, 2, 1, 4):
@@ -383,7 +383,8 @@ def test_an_order_is_not_got_rid_of_by_leaving_or_exec(rmd, ask):
     assert one.join(0, 2, 2) == one.slot and owned(other, one.slot, other.slot) == [4, 4]
 
 
-def test_who_comes_back_leaves_cores_to_whom_they_have_been_pinned_meanwhile(rmd, ask):
+def test_a_process_that_comes_back_leaves_cores_to_the_process_they_were_pinned_to_meanwhile(
+        rmd, ask):
     r = rmd(8)
     one, other, third = r.joined(3, 0, 1, 2)
     ask(r, "pin", pid(one), "0-3")
@@ -398,7 +399,7 @@ def test_who_comes_back_leaves_cores_to_whom_they_have_been_pinned_meanwhile(rmd
     assert owned(third, one.slot, other.slot, third.slot) == [2, 4, 2]
 
 
-def test_cores_that_nobody_owns_after_shrink_are_nobodys_to_borrow(rmd, ask):
+def test_cores_that_have_no_owner_after_shrink_cannot_be_borrowed(rmd, ask):
     r = rmd(4, "--reclaim-bound-us=60000000")
     one, = r.joined(1, 0)
     assert one.ask("borrow 3") == "1"
@@ -423,7 +424,7 @@ def finished(command):
     return json.loads(out)
 
 
-def test_who_does_not_give_up_a_core_loses_it_when_the_bound_has_passed(rmd, ask):
+def test_a_process_that_does_not_give_up_a_core_loses_it_when_the_bound_has_passed(rmd, ask):
     r = rmd(4, "--reclaim-bound-us=20000")
     one, = r.joined(1, 0)
     one.ask("borrow 3")
@@ -469,7 +470,7 @@ def test_a_pinned_process_leaves_the_others_their_share(rmd, ask):
     assert members[0].owners()[0] == 1
 
 
-def test_pins_wait_while_they_would_leave_somebody_without_a_core(rmd, ask):
+def test_pins_wait_while_they_would_leave_a_process_without_a_core(rmd, ask):
     r = rmd(2)
     one, = r.joined(1, 0)
     ask(r, "pin", pid(one), "0-1")
@@ -488,7 +489,7 @@ def test_pins_wait_while_they_would_leave_somebody_without_a_core(rmd, ask):
     assert owned(one, one.slot, third.slot) == [1, 1]
 
 
-def test_cores_that_another_user_gets_are_not_taken_from_who_is_not_pinned(service, ask):
+def test_cores_that_another_user_gets_are_taken_from_pinned_processes(service, ask):
     s = service("emulate-cores = 4\nreclaim-bound-us = 1000\n")
     one, other = s.member(ALICE), s.member(ALICE)
     ask(s, "pin", pid(one), "0-2")
@@ -585,7 +586,7 @@ def test_help_of_a_command_is_what_it_says_itself(build):
         assert (code, out) == (64, "") and why in err
 
 
-def test_tokens_are_nobodys_to_shrink(rmd, tell):
+def test_a_process_with_tokens_cannot_be_shrunk(rmd, tell):
     r = rmd(2)
     one, = r.joined(5, 0)
     code, _, err = tell(r, "shrink", pid(one), 1)
@@ -605,7 +606,7 @@ def test_orders_go_with_the_process(rmd, ask):
 
 # --- drain
 
-def test_drained_cores_are_nobodys_until_it_is_undone(rmd, ask):
+def test_drained_cores_have_no_owner_until_the_drain_is_undone(rmd, ask):
     r = rmd(4, "--reclaim-bound-us=60000000")
     one, other = r.joined(2, 0, 1)
     assert one.ask("borrow 1") == "1"
@@ -733,7 +734,7 @@ def test_status_shows_root_the_orders_of_all_and_a_user_its_own(service, by):
     assert why == {"other-user", "drained"} and owned(alice, 0) == [3]
 
 
-def test_limits_of_users(service, by):
+def test_a_user_is_limited_by_itself_and_by_root_until_the_limit_is_reset(service, by):
     s = service(f"emulate-cores = 8\n[user {ALICE}]\nmax-cores = 6\n")
     alice = s.member(ALICE)
     assert owned(alice, 0) == [6]
@@ -854,7 +855,7 @@ def test_a_user_without_processes_does_not_become_known(service, by, public, wor
     assert {labels["user"] for labels, _ in samples} == {"0", str(BOB)}
 
 
-def test_a_policy_may_be_chosen_for_who_is_still_to_come(service, by):
+def test_a_policy_may_be_chosen_for_a_user_that_is_still_to_come(service, by):
     s = service(f"emulate-cores = 8\n[user {BOB}]\npolicy = equal\n")
     assert "policy equal\n" in by(s, 0, "policy", f"--user={BOB}")[1]
     assert by(s, 0, "policy", f"--user={ALICE}", "jobs")[0] == 0
@@ -986,7 +987,7 @@ def test_events_say_nothing_twice_and_no_empty_list(rmd, ask, tell):
     assert drains[0].endswith(" 1 core drained: 3") and drains[1].endswith(" 0 cores drained")
 
 
-def test_who_follows_hears_of_what_comes(rmd, build):
+def test_a_client_that_follows_events_hears_of_what_comes(rmd, build):
     r = rmd(2)
     with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "events", "--follow",
                            "--json"], stdout=subprocess.PIPE, text=True, env=ENV) as follower:
@@ -1000,7 +1001,7 @@ def test_who_follows_hears_of_what_comes(rmd, build):
         assert follower.wait(PATIENCE_S) == 0
 
 
-def test_who_reads_too_slowly_is_told_how_much_was_lost(rmd, build):
+def test_a_client_that_reads_too_slowly_is_told_how_much_was_lost(rmd, build):
     """The ring has 4096 events; rmd does not wait for a client that does not read."""
     r = rmd(2)
     one, other = r.joined(2, 0, 1)
@@ -1279,7 +1280,7 @@ def test_what_is_no_request_for_metrics_is_answered_so(rmd, request_, status):
     assert bool(body) != request_.startswith(b"HEAD")
 
 
-def test_slow_and_hostile_collectors_keep_nobody_out(rmd, tell):
+def test_slow_and_hostile_collectors_keep_no_other_out(rmd, tell):
     """More collectors than rmd has room for: they send nothing, half a head, or do not read."""
     name = f"@rmctl-test-{os.getpid()}-slow"
     r = rmd(2, f"--metrics={name}")

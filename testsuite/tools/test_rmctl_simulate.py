@@ -106,7 +106,7 @@ def test_one_process_gets_all_cores_with_every_schedule(build):
 
 
 @pytest.mark.sanitize
-def test_lending_gives_who_computes_the_cores_of_who_waits(build):
+def test_lending_gives_processes_that_compute_the_cores_of_those_that_wait(build):
     # 1:9 on 2 x 4 cores, where lending costs nothing: the slow rank has all eight after 1/4 s
     got = results(build, "--machine=8", *FREE, "--schedules=static,lending",
                   text=lines("0,p,j,1,,1,0,0", "0,q,j,9,,1,0,0"))
@@ -230,7 +230,7 @@ def test_machines_are_read_as_hwloc_reads_them(build, machine):
 
 
 @pytest.mark.sanitize
-def test_a_thousand_processes_on_ten_thousand_cores(build):
+def test_a_thousand_processes_are_simulated_on_ten_thousand_cores(build):
     got = results(build, "--machine=package:79 numa:2 l3:4 core:8 pu:2",
                   "--generate=crowd,pieces=3", "--schedules=static,lending,workload")
     assert got["machine"]["cores"] == 10112 and got["workload"]["processes"] > 1000
@@ -238,7 +238,7 @@ def test_a_thousand_processes_on_ten_thousand_cores(build):
 
 
 @pytest.mark.full
-def test_ten_thousand_processes_on_a_hundred_thousand_cores(build):
+def test_ten_thousand_processes_are_simulated_on_a_hundred_thousand_cores(build):
     got = results(build, "--machine=package:782 numa:2 l3:4 core:8 pu:2", "--generate=crowd",
                   "--schedules=static,sequence,lending,workload")
     assert got["workload"]["processes"] > 10000

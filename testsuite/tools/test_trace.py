@@ -109,8 +109,8 @@ def test_no_event_is_lost_when_processes_are_killed_in_the_middle_of_it(hammered
     assert proven(trace_tool("check", fight.file)) > 100
 
 
-def test_who_rings_for_the_reader_all_the_time_takes_little_of_a_processor(hammered, build,
-                                                                           trace_tool):
+def test_a_process_that_rings_for_the_reader_all_the_time_takes_little_of_a_processor(
+        hammered, build, trace_tool):
     """A quarter of a processor, after the time granted at once; the trace ends on command."""
     fight = hammered()
     with contextlib.closing(Member(build, fight.rmd.name)) as member:
@@ -912,8 +912,8 @@ for module in sys.argv[3:]:
 """
 
 
-def test_debugging_sections_are_read_of_files_of_root_and_of_who_looks(ask_python, make_variable,
-                                                                       tmp_path):
+def test_debugging_sections_are_read_of_files_of_root_and_of_the_reader(
+        ask_python, make_variable, tmp_path):
     """Another user's trace names files of that user, which a parser may not be safe against."""
     if not shutil.which("addr2line"):
         pytest.skip("needs package binutils")
@@ -1153,7 +1153,7 @@ def test_the_reader_of_traces_has_the_layout_of_the_headers(ask_python):
 
 
 @pytest.mark.full
-def test_a_million_damaged_traces(traced, ask_python, tmp_path):
+def test_a_million_damaged_traces_are_refused_or_read(traced, ask_python, tmp_path):
     with_table = small(traced, tmp_path)
     for seed in range(10):
         ask_python(FUZZ, with_table, str(seed + 2), "100000", timeout=3000)

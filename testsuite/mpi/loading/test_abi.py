@@ -22,7 +22,8 @@ LOCAL = r"""
     | Dims_create | Topo_test | Open_port | Close_port"""
 
 
-def test_our_header_is_the_standards(standard_mpi, make_variable, top, run_program, tmp_path):
+def test_our_header_has_the_values_of_the_standards_header(
+        standard_mpi, make_variable, top, run_program, tmp_path):
     header = (top / "mpi-shim/abi/mpi.h").read_text()
     names = re.findall(r"^#define (MPI_\w+) ", header, re.M)
     assert len(names) > 50
@@ -36,7 +37,8 @@ def test_our_header_is_the_standards(standard_mpi, make_variable, top, run_progr
     assert values[0] == values[1]
 
 
-def test_what_its_library_has_is_in_the_table_or_waits_for_nobody(standard_mpi, table, run_program):
+def test_what_its_library_has_is_in_the_table_or_waits_for_no_rank(
+        standard_mpi, table, run_program):
     library = standard_mpi / "lib/libmpi_abi.so.1"
     defined = run_program(["nm", "-D", "--defined-only", library]).stdout
     names = set(re.findall(r" MPI_(\w+?)(?:_c)?$", defined, re.M))

@@ -100,7 +100,8 @@ def worse(run_file, managed, ranks, name):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])
-def test_mpi4pys_suite_passes_the_same(run_file, mpi4py_source, invade, ranks):
+def test_mpi4pys_suite_passes_with_us_what_it_passes_without(
+        run_file, mpi4py_source, invade, ranks):
     managed = [invade, TWO_CORES, "--"]
     lost = {}
     for name in files(mpi4py_source):

@@ -134,20 +134,21 @@ def test_random_programs_see_the_same_with_and_without_us(runner, ranks, seed, c
 
 
 @pytest.mark.parametrize("ranks,seed,count", [(2, 600, 8), (3, 700, 2)])
-def test_random_programs_see_the_same_without_a_report(runner, ranks, seed, count):
+def test_random_programs_see_the_same_with_and_without_us_without_a_report(
+        runner, ranks, seed, count):
     assert not runner.compare(ranks, seed, count, seconds=50, report=False)
 
 
-def test_random_programs_of_threads_see_the_same(runner):
+def test_random_programs_of_threads_see_the_same_with_and_without_us(runner):
     assert not runner.compare(2, 400, 2, threads=2, steps=20, seconds=50)
 
 
-def test_random_programs_see_the_same_on_more_cores_than_there_are(runner):
+def test_random_programs_see_the_same_with_and_without_us_on_more_cores_than_there_are(runner):
     assert not runner.compare(4, 500, 1, cores="--emulate-cores=4", steps=20, seconds=50)
 
 
 @pytest.mark.full
-def test_many_random_programs_see_the_same(runner):
+def test_many_random_programs_see_the_same_with_and_without_us(runner):
     """New seeds each time, for twenty minutes; a failure says how to get it back."""
     end, failures = time.monotonic() + 1200, []
     while time.monotonic() < end and len(failures) < 5:

@@ -57,7 +57,8 @@ def scalapack(mpi, program, where, changes):
 # With more ranks than cores stock takes minutes with MPICH.
 @pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.full)])
 @pytest.mark.parametrize("program", ["xdlu", "xzllt", "xsqr", "xdtrd"])
-def test_scalapack_finds_the_same(managed, run_program, mpi, program, ranks, tmp_path):
+def test_scalapack_finds_with_us_what_it_finds_without(
+        managed, run_program, mpi, program, ranks, tmp_path):
     path = scalapack(mpi, program, tmp_path, NO_ESTIMATES)
     where = {"cwd": tmp_path, "timeout": 100 if ranks == 2 else 900}
     stock = run_program(mpi.run(ranks, path), env=ENV, **where)

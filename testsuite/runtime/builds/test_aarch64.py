@@ -106,7 +106,7 @@ def test_each_transition_of_a_core_is_as_documented(top, compile_arm, run_arm):
     assert run_arm([program]).stdout == "core: all transitions as documented\n"
 
 
-def test_no_double_holder_and_no_lost_wake_up_under_fire(top, compile_arm, run_arm):
+def test_no_core_has_two_holders_and_no_wake_up_is_lost_under_fire(top, compile_arm, run_arm):
     ours = top / "libinvasive"
     program = compile_arm("test_core_stress", f"-I{top / 'include'}", f"-I{ours}", "-pthread",
                           *(ours / name for name in ("table.c", "core.c", "arrival_board.c",
@@ -136,7 +136,8 @@ def test_phases_and_policies_are_as_their_own_tests_say(program, arm, run_arm):
 
 @pytest.mark.parametrize("managed", [False, True], ids=["unmanaged", "managed"])
 @pytest.mark.parametrize("name", OMP)
-def test_openmp_programs(name, managed, top, request, compile_arm, run_arm):
+def test_openmp_programs_keep_their_promises_on_aarch64(
+        name, managed, top, request, compile_arm, run_arm):
     name, *arguments = name.split()
     source = source_of(name)
     program = compile_arm(name, "-fopenmp", source, "-lm")

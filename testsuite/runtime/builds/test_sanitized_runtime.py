@@ -48,7 +48,7 @@ def test_turns_of_ordered_loops_need_no_more_than_their_atomics(top, tmp_path, s
     assert "ThreadSanitizer" not in result.stdout + result.stderr
 
 
-def test_the_sanitizer_watches(tmp_path, sanitized, run_program):
+def test_the_sanitizer_finds_a_race(tmp_path, sanitized, run_program):
     (tmp_path / "race.c").write_text("""int x;
         int main (void) {
         for (int round = 0; round < 20; round++)

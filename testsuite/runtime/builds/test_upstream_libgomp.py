@@ -38,12 +38,12 @@ CONDITIONS = ["unmanaged", "one-core", "two-cores", "changing"]
 @pytest.mark.timeout(1200)
 @pytest.mark.beside(command=upstream("quick"))
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_part_of_libgomps_testsuite(beside, condition):
+def test_the_fork_passes_a_part_of_libgomps_testsuite(beside, condition):
     beside()
 
 
 @pytest.mark.full
 @pytest.mark.beside(command=upstream("full"))
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_all_of_libgomps_testsuite(beside, condition):
+def test_the_fork_passes_all_of_libgomps_testsuite(beside, condition):
     beside()

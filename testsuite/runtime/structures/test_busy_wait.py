@@ -148,7 +148,7 @@ def test_loops_that_wait_are_told_from_others(search, code_of, compiler):
             assert search(code_of(source, *compiler.split())) == expected, name
 
 
-def test_the_same_for_aarch64(search):
+def test_loops_that_wait_are_told_from_others_on_aarch64(search):
     for expected, programs in (("waits", ARM_WAITS), ("no", ARM_OTHERS)):
         for name, words in programs.items():
             code = b"".join(int(word, 16).to_bytes(4, "little") for word in words.split())
@@ -173,7 +173,7 @@ def test_code_that_ends_anywhere_and_data_are_read_to_the_end_only(search, proce
     search(data, processor)
 
 
-def test_ordinary_programs_do_not_wait(search, tmp_path):
+def test_ordinary_programs_have_no_loop_that_waits(search, tmp_path):
     """Programs with hundreds of kilobytes of code."""
     for program in ("as", "ld.bfd", "make"):
         path = shutil.which(program)

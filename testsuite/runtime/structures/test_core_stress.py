@@ -38,7 +38,8 @@ def test_each_transition_is_as_documented(compile_core, run_program):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])
-def test_no_double_holder_and_no_lost_wake_up_under_fire(compile_core, run_program, sanitizers):
+def test_no_core_has_two_holders_and_no_wake_up_is_lost_under_fire(
+        compile_core, run_program, sanitizers):
     program = compile_core("test_core_stress", sanitizers)
     # without randomized addresses: some kernels place mappings where ThreadSanitizer has its own
     result = run_program(["setarch", "-R", program, "2000"], timeout=150,
@@ -51,6 +52,6 @@ def test_no_double_holder_and_no_lost_wake_up_under_fire(compile_core, run_progr
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(5))
-def test_no_double_holder_and_no_lost_wake_up_for_longer(compile_core, run_program, seed):
+def test_no_core_has_two_holders_and_no_wake_up_is_lost_for_longer(compile_core, run_program, seed):
     program = compile_core("test_core_stress", "undefined")
     run_program([program, "20000", str(seed)], timeout=200)

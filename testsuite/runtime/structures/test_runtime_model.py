@@ -20,7 +20,7 @@ def test_no_task_is_taken_twice_and_no_sleeper_missed(checked):
 
 @pytest.mark.timeout(1200)
 @pytest.mark.beside(command=check(SCRIPT, "tickets"))
-def test_every_implicit_task_runs_once_and_nobody_waits_in_vain(checked):
+def test_every_implicit_task_runs_once_and_no_thread_waits_in_vain(checked):
     lines = checked()
     assert sum("finds" in line for line in lines) == 13
 
@@ -35,7 +35,7 @@ def test_every_context_goes_on_whichever_carrier_gives_its_core_up(checked):
 @pytest.mark.full
 @pytest.mark.timeout(1200)
 @pytest.mark.beside(command=check(SCRIPT, "contexts", "--full"))
-def test_the_same_with_more_contexts(checked):
+def test_every_context_goes_on_also_with_more_contexts(checked):
     lines = checked()
     assert any("5 contexts" in line for line in lines)
 
@@ -43,7 +43,7 @@ def test_the_same_with_more_contexts(checked):
 @pytest.mark.full
 @pytest.mark.timeout(1200)
 @pytest.mark.beside(command=check(SCRIPT, "tickets", "--full"))
-def test_the_same_with_more_tickets_and_helpers(checked):
+def test_every_implicit_task_runs_once_also_with_more_tickets_and_helpers(checked):
     lines = checked()
     assert any("more tickets" in line for line in lines)
 
@@ -58,14 +58,14 @@ def test_every_ready_thread_runs_and_no_hold_is_lost_or_doubled(checked):
 @pytest.mark.full
 @pytest.mark.timeout(1800)
 @pytest.mark.beside(command=check(SCRIPT, "handover", "--full"))
-def test_the_same_with_three_threads_from_the_start(checked):
+def test_every_ready_thread_runs_also_with_three_threads_from_the_start(checked):
     lines = checked()
     assert sum("3 threads" in line for line in lines) == 3
 
 
 @pytest.mark.timeout(1200)
 @pytest.mark.beside(command=check(SCRIPT, "eviction"))
-def test_a_core_that_its_owner_takes_back_strands_nobody(checked):
+def test_a_core_that_its_owner_takes_back_strands_no_thread(checked):
     lines = checked()
     assert sum("finds" in line for line in lines) == 1
 
@@ -73,6 +73,6 @@ def test_a_core_that_its_owner_takes_back_strands_nobody(checked):
 @pytest.mark.full
 @pytest.mark.timeout(1800)
 @pytest.mark.beside(command=check(SCRIPT, "eviction", "--full"))
-def test_the_same_with_a_lock_and_when_it_is_taken_back_twice(checked):
+def test_a_lock_and_a_core_that_is_taken_back_twice_strand_no_thread(checked):
     lines = checked()
     assert sum("a lock" in line or "twice" in line for line in lines) == 2

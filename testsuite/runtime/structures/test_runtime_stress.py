@@ -57,5 +57,5 @@ def test_every_task_is_taken_once(stress):
     assert said == "taskqueue: all tasks taken once, some stolen\n"
 
 
-def test_every_chunk_is_claimed_once_whoever_comes_or_leaves(stress):
+def test_every_chunk_is_claimed_once_while_threads_come_and_leave(stress):
     assert stress("split").startswith("split: ")

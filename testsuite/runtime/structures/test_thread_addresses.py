@@ -67,7 +67,7 @@ def test_no_address_of_a_thread_s_variable_is_kept_across_a_switch_of_contexts(b
 
 
 @pytest.mark.parametrize("optimized", ["-O1", "-O2", "-Os"])
-def test_what_is_kept_is_found(optimized, tmp_path):
+def test_an_address_that_is_kept_is_found(optimized, tmp_path):
     (tmp_path / "kept.c").write_text(PROGRAM)
     subprocess.run(["gcc", optimized, "-fPIC", "-shared", "-ftls-model=initial-exec", "kept.c",
                     "-o", "kept.so"], check=True, cwd=tmp_path, timeout=60)
