@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The source tree keeps its rules (doc/design.md, The house)."""
 
+import re
+from collections import Counter
+
 import pytest
 
 from lib import house
@@ -38,6 +41,37 @@ def test_nothing_of_the_resource_manager_includes_a_higher_layer(top):
 @pytest.mark.parametrize("what", AT_LEAST)
 def test_what_the_rules_of_the_house_ask_for_does_not_become_less(figures, what):
     assert figures[what] >= AT_LEAST[what]
+
+
+@pytest.fixture(scope="module")
+def modules_of_tests(top):
+    return sorted((top / "testsuite").rglob("test_*.py"))
+
+
+def test_no_test_module_imports_from_another(modules_of_tests):
+    names = "|".join(["conftest", *(path.stem for path in modules_of_tests)])
+    assert not [(path.name, line) for path in modules_of_tests
+                for line in path.read_text().splitlines()
+                if re.match(rf"(from|import) ({names})\b", line)]
+
+
+def test_a_test_module_has_a_name_of_its_own(modules_of_tests):
+    """pytest imports modules by their names, without their folders."""
+    assert len({path.name for path in modules_of_tests}) == len(modules_of_tests)
+
+
+def test_a_folder_has_at_most_twenty_files_of_a_kind(top):
+    """In testsuite; lib has one concept a file."""
+    files = Counter((path.parent, path.suffix) for path in (top / "testsuite").rglob("*.*")
+                    if path.is_file() and path.suffix in (".py", ".c")
+                    and path.parent.name != "lib")
+    assert not {what: count for what, count in files.items() if count > 20}
+
+
+def test_names_of_tests_have_nouns_for_pronouns(modules_of_tests):
+    names = [name for path in modules_of_tests
+             for name in re.findall(r"^def (test_\w+)\(", path.read_text(), re.MULTILINE)]
+    assert not [name for name in names if house.PRONOUN.search(name.replace("_", " "))]
 
 
 def test_circles_are_found():
