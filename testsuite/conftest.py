@@ -18,7 +18,8 @@ The build directory is $INVASIVE_BUILD, else ./build/checked.  A test says
                             they compute, and two at once when these are over; the tests come last,
                             in the same order, and have what came of theirs by the fixture `beside`
 
-With --alongside, as ./run-tests has it, a second pytest runs some files beside both (lib/alongside.py).
+With --alongside, as ./run-tests has it, a second pytest runs some files beside both
+(lib/alongside.py).
 """
 
 from __future__ import annotations

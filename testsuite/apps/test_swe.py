@@ -14,6 +14,8 @@ import time
 
 import pytest
 
+from lib.small_programs import SHARED, compile_text
+
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 PLANAR = "dam_break_planar"
 STOKER = ["scenario.depth=2", "scenario.inside=8"]
@@ -340,12 +342,10 @@ int inv_announce_workload(double work)
 
 
 def test_work_is_announced_before_the_first_step_and_with_each_change_of_the_grid(
-        swe, make_variable, tmp_path):
-    (tmp_path / "ear.c").write_text(EAR)
-    subprocess.run([*make_variable("CC").split(), "-shared", "-fPIC", tmp_path / "ear.c", "-o",
-                    tmp_path / "ear.so"], check=True, timeout=60)
+        swe, tmp_path):
+    ear = compile_text(tmp_path / "ear.so", EAR, *SHARED)
     run = swe("dam_break", *depths(8, 8), "time.steps=3", "grid.every=2", "run.announce=true",
-              more={"LD_PRELOAD": str(tmp_path / "ear.so")}, check=False)
+              more={"LD_PRELOAD": str(ear)}, check=False)
     assert run.stderr.split() == ["announced", "1024"] * 2
     assert Result(run.stdout)["cells"] == 1024
 

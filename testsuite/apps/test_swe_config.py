@@ -10,8 +10,8 @@ import subprocess
 import pytest
 
 from lib.build import TOP
+from lib.waiting import PATIENCE_S
 
-PATIENCE_S = 20
 SCENARIOS = TOP / "apps/swe/scenarios"
 LAKE = 'name = "lake"\n'
 TSUNAMI = 'name = "tsunami"\n'

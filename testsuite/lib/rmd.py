@@ -25,6 +25,11 @@ def sanitizers(build):
             if line.strip().startswith(("libasan", "libtsan", "libubsan"))]
 
 
+def preload(build, library):
+    """LD_PRELOAD for an rmd that has this library."""
+    return " ".join([*sanitizers(build), str(library)])
+
+
 class Rmd:
     """A private rmd on emulated cores."""
 

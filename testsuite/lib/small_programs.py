@@ -4,6 +4,20 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
+
+from lib.build import BUILD, variable_of
+
+SHARED = ("-shared", "-fPIC")
+
+
+def compile_text(path, text, *flags, compiler=None):
+    """Compiles this C to a program, or with SHARED to a library, and returns its path."""
+    source = Path(f"{path}.c")
+    source.write_text(text)
+    words = (compiler or variable_of(BUILD, "CC") or "cc").split()
+    subprocess.run([*words, "-o", path, source, *flags], check=True, timeout=60)
+    return path
 
 
 class Programs:

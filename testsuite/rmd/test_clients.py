@@ -34,7 +34,8 @@ from lib.protocol import (
     limit,
     request,
 )
-from lib.rmd import rmctl, sanitizers
+from lib.rmd import preload, rmctl, sanitizers
+from lib.small_programs import SHARED, compile_text
 from lib.users import ALICE, BOB
 from lib.waiting import PATIENCE_S, eventually
 
@@ -249,12 +250,10 @@ def of_a_kernel(request, mortal, tmp_path):
     """A service; the kernel has SO_PEERPIDFD, or is made to look older than Linux 6.5"""
     s = mortal("emulate-cores = 2\n")
     if request.param == "not-told":
-        source, library = tmp_path / "old.c", tmp_path / "old.so"
-        source.write_text(WITHOUT_PEERPIDFD)
-        subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True, timeout=60)
-        preload = " ".join([*sanitizers(s.build), str(library)])
+        library = compile_text(tmp_path / "old.so", WITHOUT_PEERPIDFD, *SHARED)
+        preloaded = preload(s.build, library)
         s.die()
-        s.begin(preexec=lambda: os.environ.update(LD_PRELOAD=preload))
+        s.begin(preexec=lambda: os.environ.update(LD_PRELOAD=preloaded))
     return s
 
 

@@ -9,8 +9,9 @@ import subprocess
 
 import pytest
 
+from lib.waiting import PATIENCE_S
+
 pytestmark = pytest.mark.sanitize
-PATIENCE_S = 20
 POLICIES = ("workload", "equal", "throughput", "makespan", "jobs", "fair", "energy", "interference")
 POLICY = "use workload, equal, throughput, makespan, jobs, fair, energy or interference"
 EVERY_KEY = """\

@@ -31,7 +31,8 @@ from lib.protocol import (
     join,
     request,
 )
-from lib.rmd import counter, rmctl, sanitizers
+from lib.rmd import counter, preload, rmctl
+from lib.small_programs import SHARED, compile_text
 from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.sanitize
@@ -525,15 +526,13 @@ int unlink(const char *path)
 
 def test_of_two_that_take_a_path_over_at_the_same_moment_one_has_it(build, tmp_path, short_path):
     """The first rmd is about to remove the socket that it has found when the second one comes."""
-    source, library = (tmp_path / name for name in ("slow.c", "slow.so"))
     path = short_path / "rmd.sock"
     there, go = tmp_path / "there", tmp_path / "go"
-    source.write_text(SLOW_UNLINK)
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True, timeout=60)
+    library = compile_text(tmp_path / "slow.so", SLOW_UNLINK, *SHARED)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as killed:
         killed.bind(str(path))
-    preload = " ".join([*sanitizers(build), str(library)])
-    slow = {**os.environ, "LD_PRELOAD": preload, "TEST_GO": str(go), "TEST_THERE": str(there)}
+    slow = {**os.environ, "LD_PRELOAD": preload(build, library), "TEST_GO": str(go),
+            "TEST_THERE": str(there)}
     command = [build / "bin" / "rmd", f"--socket={path}", "--private", "--emulate-cores=2"]
     both = [subprocess.Popen(command, env=slow)]
     try:

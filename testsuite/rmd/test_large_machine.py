@@ -5,14 +5,14 @@ such a kernel: masks that are smaller than its own are refused, and our CPU k ha
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 
 import pytest
 
+from lib.machine import CPUS
 from lib.report import rows
 from lib.rmd import Rmd
+from lib.small_programs import SHARED, compile_text
 
 KERNEL = r"""
 #define _GNU_SOURCE
@@ -97,12 +97,8 @@ int pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t *set)
 
 
 @pytest.fixture(scope="session")
-def kernel_library(make_variable, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kernel")
-    (folder / "kernel.c").write_text(KERNEL)
-    subprocess.run([*(make_variable("CC") or "cc").split(), "-shared", "-fPIC", "-o",
-                    folder / "kernel.so", folder / "kernel.c"], check=True, timeout=60)
-    return folder / "kernel.so"
+def kernel_library(tmp_path_factory):
+    return compile_text(tmp_path_factory.mktemp("kernel") / "kernel.so", KERNEL, *SHARED)
 
 
 @pytest.fixture
@@ -113,7 +109,6 @@ def kernel(kernel_library):
         "TEST_FIRST": str(first), "TEST_MORE": str(more)}
 
 
-CPUS = sorted(os.sched_getaffinity(0))
 
 
 @pytest.mark.parametrize("possible, first", [(1025, 0), (4096, 2000), (8192, 8192 - 1 - CPUS[-1])])

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from lib.machine import TWO_CPUS
 from lib.processes import children
+from lib.small_programs import compile_text
+from lib.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.machine(os.getuid() == 0, "only root's service has limits")
-PATIENCE_S = 30
-CPUS = sorted(os.sched_getaffinity(0))[:2]
 CLOCK = """
 #include <stdio.h>
 #include <time.h>
@@ -75,13 +76,6 @@ int main(void)
 """
 
 
-def until(condition):
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 class Service:
     def __init__(self, build, where):
         self.config, self.socket, self.log = (where / name for name in ("conf", "sock", "log"))
@@ -90,17 +84,17 @@ class Service:
             self.process = subprocess.Popen(
                 [build / "bin/rmd", "--foreground", f"--config={self.config}",
                  f"--socket={self.socket}"], stderr=log)
-        until(self.socket.exists)
+        assert until(self.socket.exists, PATIENCE_S)
 
     def write(self, limit):
-        self.config.write_text(f"cores = {','.join(map(str, CPUS))}\ncheck-interval-ms = 20\n"
+        self.config.write_text(f"cores = {','.join(map(str, TWO_CPUS))}\ncheck-interval-ms = 20\n"
                                f"max-cores = {limit}\n")
 
     def limit(self, limit):
         before = self.log.read_text().count("read again")
         self.write(limit)
         self.process.send_signal(signal.SIGHUP)
-        until(lambda: self.log.read_text().count("read again") > before)
+        assert until(lambda: self.log.read_text().count("read again") > before, PATIENCE_S)
 
 
 @pytest.fixture
@@ -112,21 +106,19 @@ def service(build, short_path):
 
 
 @pytest.fixture
-def started(invade, service, make_variable, tmp_path, stock_env):
+def started(invade, service, tmp_path, stock_env):
     """started(NAME, SOURCE) - a program under the service, its pid, and the file of its output"""
     groups = []
 
     def start(name, source):
-        (tmp_path / f"{name}.c").write_text(source)
-        subprocess.run([*make_variable("CC").split(), "-fopenmp", tmp_path / f"{name}.c", "-o",
-                        tmp_path / name], check=True, timeout=60)
+        compile_text(tmp_path / name, source, "-fopenmp")
         said = tmp_path / f"{name}.out"
         with said.open("w") as out:
             process = subprocess.Popen([invade, f"--socket={service.socket}", "--",
                                         tmp_path / name], env=stock_env, start_new_session=True,
                                        stdout=out)
         groups.append(process)
-        until(lambda: running_as(name, process.pid))
+        assert until(lambda: running_as(name, process.pid), PATIENCE_S)
         return running_as(name, process.pid), said
 
     yield start
@@ -180,17 +172,18 @@ def test_a_managed_program_follows_its_limit_there_and_back(build, service, busy
         except OSError:
             return False
 
-    until(lambda: set(holders(build, service)) == set(CPUS))
+    assert until(lambda: set(holders(build, service)) == set(TWO_CPUS), PATIENCE_S)
     for _ in range(3):
         service.limit(1)
-        until(lambda: len(holders(build, service)) == 1)
-        until(lambda: all(len(mask & set(CPUS)) == 1 for mask in affinities(busy)))
+        assert until(lambda: len(holders(build, service)) == 1, PATIENCE_S)
+        assert until(lambda: all(len(mask & set(TWO_CPUS)) == 1 for mask in affinities(busy)),
+                     PATIENCE_S)
         service.limit("all")
-        until(lambda: set(holders(build, service)) == set(CPUS))
-        until(pinned)
+        assert until(lambda: set(holders(build, service)) == set(TWO_CPUS), PATIENCE_S)
+        assert until(pinned, PATIENCE_S)
 
 
-@pytest.mark.skipif(len(CPUS) < 2, reason="one CPU is no choice")
+@pytest.mark.skipif(len(TWO_CPUS) < 2, reason="one CPU is no choice")
 def test_what_a_program_does_while_it_has_no_core_is_not_held_against_it(service, started, busy):
     """Implicit tasks that wait for each other are started at once, on whatever cores there are.
     That regions get nowhere without a core is no sign of it."""
@@ -199,7 +192,7 @@ def test_what_a_program_does_while_it_has_no_core_is_not_held_against_it(service
     def regions():
         return [int(line) for line in said.read_text().splitlines()]
 
-    until(lambda: len(regions()) > 8)
+    assert until(lambda: len(regions()) > 8, PATIENCE_S)
     assert statistics.median(regions()) <= 2  # tasks on cores that were taken back go on meanwhile
     service.limit(1)
     before = len(regions())
@@ -207,5 +200,5 @@ def test_what_a_program_does_while_it_has_no_core_is_not_held_against_it(service
     service.limit("all")
     time.sleep(0.5)
     before = len(regions()) + 3
-    until(lambda: len(regions()) > before + 5)
+    assert until(lambda: len(regions()) > before + 5, PATIENCE_S)
     assert statistics.median(regions()[before:]) <= 2, regions()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lib.processes import opened
+from lib.small_programs import compile_text
 from lib.waiting import until
 
 pytestmark = pytest.mark.timeout(60)
@@ -127,14 +128,11 @@ def start(launch, stock_env):
 
 
 @pytest.fixture
-def compiled(run_program, make_variable, tmp_path):
+def compiled(tmp_path):
     """compiled(TEXT) - the program of this C text with OpenMP, or with other OPTIONS"""
 
     def go(text, name="t", options=("-fopenmp",)):
-        source, program = tmp_path / f"{name}.c", tmp_path / name
-        source.write_text(text)
-        run_program([*make_variable("CC").split(), *options, "-o", program, source])
-        return program
+        return compile_text(tmp_path / name, text, *options)
 
     return go
 

@@ -6,10 +6,9 @@ import subprocess
 
 import pytest
 
-from lib.waiting import until
+from lib.waiting import PATIENCE_S, until
 
 FIT = 107  # bytes of sockaddr_un's path, but the end of the text
-PATIENCE_S = 20
 
 pytestmark = pytest.mark.sanitize
 

@@ -31,7 +31,8 @@ from lib.machine import CPUS, two_cpus
 from lib.member import UserMember, counts, pins, started_by
 from lib.processes import opened, processor_s
 from lib.protocol import ALL, DROP, HOLDER_SUFFIX, STORE, holder_message, read_holder_message
-from lib.rmd import rmctl, sanitizers
+from lib.rmd import preload, rmctl, sanitizers
+from lib.small_programs import SHARED, compile_text
 from lib.users import ALICE, BOB, CAROL
 from lib.waiting import PATIENCE_S, eventually
 
@@ -114,15 +115,12 @@ long syscall(long number, ...)
 def test_a_process_that_ends_while_it_is_taken_back_leaves_its_cores_to_the_others(
         mortal, tmp_path):
     """The last process of its table ends while rmd takes the table back."""
-    source, library = tmp_path / "lost.c", tmp_path / "lost.so"
-    source.write_text(LOST)
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True,
-                   timeout=60)
+    library = compile_text(tmp_path / "lost.so", LOST, *SHARED, "-ldl")
     s = mortal("emulate-cores = 4\nlog-level = info\n")
     s.member(ALICE)
     s.die()
-    preload = " ".join([*sanitizers(s.build), str(library)])
-    s.begin(preexec=lambda: os.environ.update(LD_PRELOAD=preload))
+    preloaded = preload(s.build, library)
+    s.begin(preexec=lambda: os.environ.update(LD_PRELOAD=preloaded))
     s.hears(f"user {ALICE}: the last process has gone")
     s.members[0].kill()
     bob, alice = s.member(BOB), s.member(ALICE)
@@ -1350,14 +1348,12 @@ int gettimeofday(struct timeval *restrict t, void *restrict unused)
 
 def test_a_clock_that_jumps_does_not_matter(mortal, tmp_path):
     """The time of day; the monotonic clock does not jump."""
-    source, library = tmp_path / "clock.c", tmp_path / "clock.so"
-    source.write_text(CLOCK)
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True, timeout=60)
+    library = compile_text(tmp_path / "clock.so", CLOCK, *SHARED)
     s = mortal(QUICK + "emulate-cores = 2\nreclaim-bound-us = 1000\n")
     alice = s.member(ALICE)
     s.die()
-    preload = " ".join([*sanitizers(s.build), str(library)])
-    s.begin(preexec=lambda: os.environ.update(LD_PRELOAD=preload))
+    preloaded = preload(s.build, library)
+    s.begin(preexec=lambda: os.environ.update(LD_PRELOAD=preloaded))
     alice.ask("borrow 0")
     alice.ask("borrow 1")
     bob = s.member(BOB)

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-PATIENCE_S = 20
+from lib.waiting import PATIENCE_S
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from lib.small_programs import SHARED, compile_text
+
 
 @pytest.fixture
 def compile_with_library(build, top, tmp_path, make_variable):
@@ -143,11 +145,9 @@ int main(void)
 
 @pytest.mark.machine(len(os.sched_getaffinity(0)) > 1, "one CPU is all that there are")
 def test_a_thread_that_is_moved_to_its_core_keeps_the_cpus_that_it_is_given_meanwhile(
-        compile_with_library, run_program, build, make_variable, tmp_path):
-    (tmp_path / "moving.c").write_text(MOVING)
-    run_program([*(make_variable("CC") or "cc").split(), "-shared", "-fPIC", "-o",
-                 tmp_path / "moving.so", tmp_path / "moving.c"])
+        compile_with_library, run_program, build, tmp_path):
+    library = compile_text(tmp_path / "moving.so", MOVING, *SHARED)
     (tmp_path / "moved.c").write_text(MOVED)
     program = compile_with_library(tmp_path / "moved.c", "-fPIE", "-Wl,--no-as-needed",
-                                   str(tmp_path / "moving.so"))
+                                   str(library))
     assert run_program([build / "invade", program]).stdout == "managed, 1, kept\n"

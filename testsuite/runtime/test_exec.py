@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 
 import pytest
+
+from lib.small_programs import compile_text
 
 HOLDS = r"""
 #include <unistd.h>
@@ -47,10 +48,8 @@ int main(int argc, char **argv)
 
 @pytest.mark.parametrize("how", ["raw", "_Fork"])
 def test_a_child_past_the_handlers_of_fork_that_exits_is_not_its_parents_end(
-        invade, run_program, make_variable, tmp_path, how):
-    (tmp_path / "forks.c").write_text(FORKS)
-    subprocess.run([*(make_variable("CC") or "cc").split(), "-fopenmp", tmp_path / "forks.c", "-o",
-                    tmp_path / "forks"], check=True, timeout=60)
+        invade, run_program, tmp_path, how):
+    compile_text(tmp_path / "forks", FORKS, "-fopenmp")
     report = tmp_path / "report.json"
     done = run_program([invade, f"--report={report}", "--", tmp_path / "forks", how], check=False)
     assert done.returncode == -signal.SIGKILL
@@ -58,11 +57,9 @@ def test_a_child_past_the_handlers_of_fork_that_exits_is_not_its_parents_end(
     assert [process["end"] for process in job["processes"]] == ["killed"]
 
 
-def test_an_openmp_program_that_execs_leaves_all_cores_to_others(build, invade, run_program,
-                                                                 make_variable, tmp_path):
-    (tmp_path / "holds.c").write_text(HOLDS)
-    subprocess.run([*(make_variable("CC") or "cc").split(), "-fopenmp", tmp_path / "holds.c", "-o",
-                    tmp_path / "holds"], check=True, timeout=60)
+def test_an_openmp_program_that_execs_leaves_all_cores_to_others(
+        build, invade, run_program, tmp_path):
+    compile_text(tmp_path / "holds", HOLDS, "-fopenmp")
     script = f"""
         {tmp_path}/holds & pid=$!
         until grep -q sleep /proc/$pid/comm; do sleep 0.01; done

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from lib.machine import NO_SET_UID, SET_UID_PLACE
+from lib.small_programs import SHARED, compile_text
+from lib.users import ALICE, BOB
 
-ALICE, BOB = 65534, 60001  # users without an entry in /etc/passwd
 ROOT = os.getuid() == 0
 needs_root = pytest.mark.machine(ROOT, "only root can be several users")
 needs_set_uid = pytest.mark.machine(SET_UID_PLACE is not None, NO_SET_UID)
@@ -74,11 +75,8 @@ def run(public, program, stock_env):
         script.chmod(0o755)
         tool = public / "tool.so"
         if not tool.exists():
-            (public / "tool.c").write_text(
-                '#include <stdlib.h>\nint inv_tool_start(void)\n'
-                f'{{ return system("echo tool >>{told}"); }}\n')
-            subprocess.run(["cc", "-shared", "-fPIC", public / "tool.c", "-o", tool], check=True,
-                           timeout=60)
+            compile_text(tool, '#include <stdlib.h>\nint inv_tool_start(void)\n'
+                         f'{{ return system("echo tool >>{told}"); }}\n', *SHARED)
         env = {**stock_env, "INVASIVE_SOCKET": "@invasive-nobody-listens", "INVASIVE_CORES": "2",
                "INVASIVE_LAUNCH": f"invasive-test-{os.getpid()}/1", "INVASIVE_RMD": str(script),
                "INVASIVE_TOOL": str(tool), "INVASIVE_REPORT": "1"}

@@ -15,6 +15,7 @@ import pytest
 
 from lib.machine import TWO_CORES
 from lib.processes import descendants, gone, running
+from lib.small_programs import SHARED, compile_text
 from lib.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.timeout(60)
@@ -59,12 +60,8 @@ def test_three_runs_of_each_are_the_default(run_program, invade, tmp_path):
     assert done.stdout == "run 6\n"
 
 
-def test_a_stock_run_has_nothing_of_a_surrounding_invade(run_program, invade, make_variable,
-                                                        tmp_path):
-    (tmp_path / "theirs.c").write_text("int their_variable;")
-    theirs = str(tmp_path / "theirs.so")
-    subprocess.run([*(make_variable("CC") or "cc").split(), "-shared", "-fPIC", "-o", theirs,
-                    tmp_path / "theirs.c"], check=True, timeout=60)
+def test_a_stock_run_has_nothing_of_a_surrounding_invade(run_program, invade, tmp_path):
+    theirs = str(compile_text(tmp_path / "theirs.so", "int their_variable;", *SHARED))
     done = run_program([invade, "--", invade, "--compare=1", "sh", "-c",
                         f"{WHO}; env | grep ^INVASIVE | wc -l >&2"],
                        env={"LD_PRELOAD": theirs, "INVASIVE_BIND": "strict"}, check=False)

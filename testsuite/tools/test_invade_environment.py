@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 
 import pytest
+
+from lib.small_programs import SHARED, compile_text
 
 MANAGED = "echo ${INVASIVE_SOCKET-none} ${INVASIVE_CORES-none} ${LD_PRELOAD-none}"
 
@@ -26,12 +27,8 @@ def test_a_value_of_invasive_that_means_nothing_is_told_once(run_program, invade
     assert run_program([invade, "true"], env={"INVASIVE": ""}).stderr == ""
 
 
-def test_the_users_preload_stays_behind_ours(run_program, invade, build, make_variable,
-                                           tmp_path):
-    (tmp_path / "theirs.c").write_text("int their_variable;")
-    theirs = str(tmp_path / "theirs.so")
-    subprocess.run([*(make_variable("CC") or "cc").split(), "-shared", "-fPIC", "-o", theirs,
-                    tmp_path / "theirs.c"], check=True, timeout=60)
+def test_the_users_preload_stays_behind_ours(run_program, invade, build, tmp_path):
+    theirs = str(compile_text(tmp_path / "theirs.so", "int their_variable;", *SHARED))
     words = run_program([invade, "sh", "-c", MANAGED], env={"LD_PRELOAD": theirs}).stdout.split()
     assert words[0].startswith("@invasive-") and int(words[1]) == len(os.sched_getaffinity(0))
     libraries = words[2].split(":")

@@ -12,6 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lib.small_programs import compile_text
+from lib.waiting import PATIENCE_S
+
 pytestmark = pytest.mark.timeout(60)
 
 # Sleeps long with every team but that of argv[1] threads, and prints the size of its team.
@@ -36,16 +39,11 @@ int main(int argc, char **argv)
 }
 """
 CORES = "--emulate-cores=4"  # the default team has 4 threads; 2 and 1 are tried
-PATIENCE_S = 30
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory, make_variable):
-    directory = tmp_path_factory.mktemp("learn")
-    (directory / "sleeper.c").write_text(PROGRAM)
-    subprocess.run([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", directory / "sleeper",
-                    directory / "sleeper.c"], check=True, timeout=PATIENCE_S)
-    return directory / "sleeper"
+def compiled(tmp_path_factory):
+    return compile_text(tmp_path_factory.mktemp("learn") / "sleeper", PROGRAM, "-O1", "-fopenmp")
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ import pytest
 
 from lib.machine import NO_SET_UID, SET_UID_PLACE
 from lib.processes import alive, children, state_of
+from lib.small_programs import compile_text
 from lib.terminal import on_terminal, read_until
 from lib.waiting import PATIENCE_S, comes_true
 
@@ -28,16 +29,14 @@ pytestmark = pytest.mark.sanitize
 
 
 @pytest.fixture(scope="session")
-def compiled(make_variable, tmp_path_factory):
+def compiled(tmp_path_factory):
     """compiled(NAME, SOURCE, FLAGS...) - the path of a small C program."""
     folder = tmp_path_factory.mktemp("programs")
 
     def compile_it(name, source, *flags):
         program = folder / name
         if not program.exists():
-            (folder / f"{name}.c").write_text(source)
-            subprocess.run([*(make_variable("CC") or "cc").split(), "-o", program,
-                            folder / f"{name}.c", *flags], check=True, timeout=60)
+            compile_text(program, source, *flags)
         return program
 
     return compile_it

@@ -16,11 +16,10 @@ import subprocess
 
 import pytest
 
-from lib.machine import TWO_CORES
+from lib.machine import CPUS, TWO_CORES
 from lib.mpi import Mpi
 from lib.report import REPORT_SCHEMA, UNMANAGED, check_schema, close, parsed
-
-CORES = sorted(os.sched_getaffinity(0))
+from lib.small_programs import compile_text
 
 
 @pytest.fixture
@@ -213,13 +212,9 @@ def test_iterations_are_found_however_long_they_are_in_ranks_that_wait(mpi_job):
 
 
 @pytest.fixture
-def omp(run_program, make_variable, tmp_path_factory):
+def omp(tmp_path_factory):
     """An OpenMP program."""
-    program = tmp_path_factory.mktemp("openmp") / "omp"
-    program.with_suffix(".c").write_text(OPENMP)
-    run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
-                 program.with_suffix(".c")])
-    return program
+    return compile_text(tmp_path_factory.mktemp("openmp") / "omp", OPENMP, "-O1", "-fopenmp")
 
 
 def test_an_openmp_program_is_a_job_without_ranks(report, omp):
@@ -234,7 +229,7 @@ def test_an_openmp_program_is_a_job_without_ranks(report, omp):
 def others():
     """One program on each of the first two cores that computes all the time."""
     with contextlib.ExitStack() as stack:
-        for core in CORES[:2]:
+        for core in CPUS[:2]:
             program = stack.enter_context(subprocess.Popen(
                 ["taskset", "-c", str(core), "sh", "-c", "while :; do :; done"]))
             stack.callback(program.kill)
@@ -253,7 +248,7 @@ def test_what_other_programs_had_of_our_cores_is_told(report, invade, run_progra
     assert "would still gain" not in text
 
 
-@pytest.mark.skipif(len(CORES) < 2, reason="of one core nothing can be taken away")
+@pytest.mark.skipif(len(CPUS) < 2, reason="of one core nothing can be taken away")
 def test_cores_that_a_program_may_not_have_are_not_missing_in_its_efficiency(invade, build, omp,
                                                                              run_program, tmp_path):
     """Also for a resource manager with more cores: here that of an outer launch, with a limit."""

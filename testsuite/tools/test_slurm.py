@@ -7,12 +7,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 
 import pytest
 
 from lib import slurm
+from lib.small_programs import compile_text
 from lib.waiting import until
 
 pytestmark = [
@@ -99,12 +99,8 @@ def run(cluster, run_program):
 
 
 @pytest.fixture(scope="module")
-def where(tmp_path_factory, make_variable):
-    directory = tmp_path_factory.mktemp("where")
-    (directory / "where.c").write_text(WHERE_C)
-    subprocess.run([*(make_variable("CC") or "cc").split(), "-O1", "-fopenmp", "-o",
-                    directory / "where", directory / "where.c"], check=True, timeout=60)
-    return directory / "where"
+def where(tmp_path_factory):
+    return compile_text(tmp_path_factory.mktemp("where") / "where", WHERE_C, "-O1", "-fopenmp")
 
 
 def cpus(text):

@@ -26,6 +26,7 @@ from lib.machine import TWO_CORES
 from lib.member import Member
 from lib.processes import processor_s
 from lib.rmd import Rmd
+from lib.small_programs import compile_text
 from lib.trace_tool import proven
 from lib.waiting import eventually
 
@@ -702,15 +703,14 @@ int main(void)
 
 
 @pytest.fixture
-def traced_source(build, top, make_variable, run_program, tmp_path):
+def traced_source(build, top, run_program, tmp_path):
     """traced_source(C) - a trace of this program on four emulated cores"""
 
     def run(text):
-        source, program, file = (tmp_path / name for name in ("announce.c", "announce", "a.trace"))
-        source.write_text(text)
-        subprocess.run([*(make_variable("CC") or "cc").split(), "-fopenmp", f"-I{top / 'include'}",
-                        source, "-o", program, f"-L{build / 'lib'}", "-linvasive", "-lm",
-                        f"-Wl,-rpath,{build / 'lib'}"], check=True, timeout=60)
+        file = tmp_path / "a.trace"
+        program = compile_text(tmp_path / "announce", text, "-fopenmp", f"-I{top / 'include'}",
+                               f"-L{build / 'lib'}", "-linvasive", "-lm",
+                               f"-Wl,-rpath,{build / 'lib'}")
         run_program([build / "bin/invade", "--emulate-cores=4", f"--trace={file}", "--", program])
         return file
 
@@ -913,14 +913,12 @@ for module in sys.argv[3:]:
 
 
 def test_debugging_sections_are_read_of_files_of_root_and_of_the_reader(
-        ask_python, make_variable, tmp_path):
+        ask_python, tmp_path):
     """Another user's trace names files of that user, which a parser may not be safe against."""
     if not shutil.which("addr2line"):
         pytest.skip("needs package binutils")
-    source, module, link = (tmp_path / name for name in ("step.c", "step", "link"))
-    source.write_text("int main(void) { return 0; }\n")
-    subprocess.run([*(make_variable("CC") or "cc").split(), "-g", source, "-o", module], check=True,
-                   timeout=60)
+    module = compile_text(tmp_path / "step", "int main(void) { return 0; }\n", "-g")
+    link = tmp_path / "link"
     link.symlink_to(module)
     listed = subprocess.run(["nm", module], check=True, stdout=subprocess.PIPE, text=True).stdout
     at = re.search(r"^(\w+) T main$", listed, re.M).group(1)

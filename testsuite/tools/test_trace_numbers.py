@@ -7,11 +7,11 @@ from __future__ import annotations
 import html
 import json
 import re
-import subprocess
 
 import pytest
 
 from lib.machine import TWO_CORES
+from lib.small_programs import compile_text
 
 OPENMP = r"""
 #include <stdio.h>
@@ -101,12 +101,8 @@ def text_rows(text):
 
 
 @pytest.fixture(scope="module")
-def openmp(make_variable, tmp_path_factory):
-    program = tmp_path_factory.mktemp("openmp") / "openmp"
-    program.with_suffix(".c").write_text(OPENMP)
-    subprocess.run([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
-                    program.with_suffix(".c")], check=True, timeout=60)
-    return program
+def openmp(tmp_path_factory):
+    return compile_text(tmp_path_factory.mktemp("openmp") / "openmp", OPENMP, "-O1", "-fopenmp")
 
 
 @pytest.fixture

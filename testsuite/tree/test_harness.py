@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the other tests rely on (conftest.py): commands that run beside them, and what
-becomes of those that cannot be run; and a second pytest (alongside.py)."""
+"""What the other tests rely on (conftest.py, lib/beside.py): commands that run beside them, and
+what becomes of those that cannot be run; and a second pytest (lib/alongside.py)."""
 
 from __future__ import annotations
 

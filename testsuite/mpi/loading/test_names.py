@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from lib.machine import TWO_CORES
+from lib.small_programs import SHARED, compile_text
 
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
 INDEX_S = 50  # for the packages of one environment
@@ -111,10 +112,9 @@ def test_names_of_a_library_that_is_loaded_later_are_seen_where_they_are_without
 
 
 def test_a_module_that_needs_a_function_which_nothing_has_is_not_loaded(
-        invade, run_program, make_variable, tmp_path):
-    source, module = tmp_path / "module.c", tmp_path / "module.so"
-    source.write_text("extern int MPI_Barrier(int); int call(void) { return MPI_Barrier(0); }\n")
-    run_program([*make_variable("CC").split(), "-shared", "-fPIC", "-o", module, source])
+        invade, run_program, tmp_path):
+    module = compile_text(tmp_path / "module.so", "extern int MPI_Barrier(int);"
+                          " int call(void) { return MPI_Barrier(0); }\n", *SHARED)
     ask = ("import ctypes, sys\ntry:\n    ctypes.CDLL(sys.argv[1])\nexcept OSError as error:\n"
            "    print(error)\nprint(hasattr(ctypes.CDLL(None), 'MPI_Init'))\n")
     command = [PYTHON, "-c", ask, module]
