@@ -22,7 +22,7 @@ from lib.waiting import PATIENCE_S, eventually, until
 
 
 class Service:
-    """One that runs; `say` is what it has told until now."""
+    """A service that runs."""
 
     def __init__(self, build, public, text, options, env, group=None, before=()):
         self.build, self.public, self.members = build, public, []
@@ -66,6 +66,7 @@ class Service:
         return member
 
     def said(self):
+        """Its log until now."""
         return self.log.read_text()
 
     def events(self):

@@ -3,4 +3,4 @@
 
 from __future__ import annotations
 
-ALICE, BOB, CAROL = 65534, 60001, 60002  # users without an entry in /etc/passwd
+ALICE, BOB, CAROL = 65534, 60001, 60002

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 
-PATIENCE_S = 30
+PATIENCE_S = 30  # for what takes a moment on an idle machine
 
 
 def until(condition, seconds=20):
@@ -18,6 +18,7 @@ def until(condition, seconds=20):
 
 
 def eventually(get, expected, patience=PATIENCE_S):
+    """Waits until get() is what is expected."""
     end = time.monotonic() + patience
     while (got := get()) != expected:
         assert time.monotonic() < end, f"{got}, not {expected}, after {patience} s"
