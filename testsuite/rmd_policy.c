@@ -19,8 +19,8 @@
  *   place NCORES N  {TARGET KEEP WISH}*N  {OWNER}*NCORES  -> MOVED and NCORES owners
  */
 #include "rmd/policy/curve.h"
-#include "rmd/domain/limit.h"
-#include "rmd/policy/partition.h"
+#include "rmd/policy/limit.h"
+#include "rmd/placement/partition.h"
 #include "rmd/placement/placement.h"
 #include "rmd/policy/policy.h"
 #include "scalability.h"

@@ -147,7 +147,7 @@ static bool one_thread_is_enough (unsigned cores)
 }
 
 /* Are threads of teams of one to be bound?  On one core; and where what a rank has more to do than others is
- * evened out by which core each has (rmd/policy/partition.c).  Of many ranks for each core one is ready to run on each
+ * evened out by which core each has (rmd/placement/partition.c).  Of many ranks for each core one is ready to run on each
  * most of the time, wherever the kernel puts them. */
 static bool single_threads_are_bound (unsigned cores)
 {

@@ -4,7 +4,7 @@
  * machine of its own, with as many cores as it may have, and the policy decides about the rest
  * again.  Each round settles a launch at least.
  */
-#include "rmd/domain/limit.h"
+#include "rmd/policy/limit.h"
 #include "assertion.h"
 
 #include <string.h>

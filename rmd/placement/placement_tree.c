@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * placement.c - from C and D to the next C, down the tree of the machine.
+ * placement_tree.c - from C and D to the next C, down the tree of the machine.
  *
  * For each group of cores it is known how many of them a process has and how many it shall
  * have; begin with the whole machine.  To divide a group among its children (packages, then

@@ -6,7 +6,7 @@
  *
  * Without an even division the kernel's own placement is better: it moves threads in time.
  */
-#include "rmd/policy/partition.h"
+#include "rmd/placement/partition.h"
 #include "assertion.h"
 
 #include <math.h>
