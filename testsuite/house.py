@@ -18,8 +18,8 @@ LAYERS = ("include", "libinvasive",
           "libgomp-invasive/program", "libgomp-invasive/sched", "libgomp-invasive/region",
           "libgomp-invasive/task", "libgomp-invasive/loop", "libgomp-invasive/overlay",
           "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",
-          "rmd/config", "rmd/domain", "rmd/restart", "rmd/users", "rmd/serve", "rmd", "client",
-          "tools/rmctl/simulate", "tools/rmctl", "tools")
+          "rmd/config", "rmd/journal", "rmd/domain", "rmd/restart", "rmd/users", "rmd/serve",
+          "rmd", "client", "tools/rmctl/simulate", "tools/rmctl", "tools")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PRONOUN = re.compile(r"\b(who|whom|whoever|nobody|somebody|everybody)\b", re.IGNORECASE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)

@@ -12,7 +12,7 @@
 #include "core.h"
 #include "rmd/loop/log.h"
 #include "members.h"
-#include "rmd/domain/report.h"
+#include "rmd/journal/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 #include "members.h"
 #include "now.h"
 #include "rmd/host/peer.h"
-#include "rmd/domain/report.h"
+#include "rmd/journal/report.h"
 #include "socket.h"
 #include "trace_file.h"
 

@@ -19,7 +19,7 @@
 #include "core.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/config/core_list.h"
-#include "rmd/domain/events.h"
+#include "rmd/journal/events.h"
 #include "futex.h"
 #include "rmd/policy/limit.h"
 #include "rmd/loop/log.h"
@@ -27,7 +27,7 @@
 #include "rmd/placement/partition.h"
 #include "rmd/placement/placement.h"
 #include "rmd/domain/replaced.h"
-#include "rmd/domain/report.h"
+#include "rmd/journal/report.h"
 #include "scalability.h"
 #include "rmd/domain/state.h"
 #include "rmd/domain/trace.h"
@@ -812,6 +812,18 @@ int rmd_domain_submit_report(struct rmd_domain *d, pid_t pid,
     return 0;
 }
 
+struct rmd_report rmd_domain_report_of(struct rmd_domain *d, unsigned slot, uint64_t end_ns)
+{
+    const struct rmd_process *p = &d->procs[slot];
+    const struct inv_report known = {.pid = p->pid,
+                                     .alive = end_ns == 0,
+                                     .owned_cores = p->owned,
+                                     .start_ns = p->start_ns,
+                                     .end_ns = end_ns,
+                                     .owned_ns = p->owned_ns};
+    return rmd_report_of(d->table, slot, &known);
+}
+
 unsigned rmd_domain_begin_reports(struct rmd_domain *d, struct rmd_report_cursor *t)
 {
     *t = (struct rmd_report_cursor){.next = d->dead.forgotten,
@@ -833,7 +845,7 @@ static bool find_report(struct rmd_domain *d, const struct rmd_living *one, uint
 {
     int slot = rmd_domain_slot(d, one->pid);
     if (slot >= 0 && d->procs[slot].start_ns == one->start_ns) {
-        *report = rmd_report_of(d, (unsigned)slot, 0);
+        *report = rmd_domain_report_of(d, (unsigned)slot, 0);
         return true;
     }
     uint64_t first = d->dead.forgotten;

@@ -11,6 +11,7 @@
 #include "rmd/loop/dedup.h"
 #include "rmd/loop/loop.h"
 #include "rmd/domain/order.h"
+#include "rmd/journal/report.h"
 #include "rmd/policy/policy.h"
 #include "protocol.h"
 #include "topology.h"
@@ -59,21 +60,6 @@ enum { RMD_REPLACED = 64 };
 struct rmd_replaced {
     pid_t pid; /* 0: none */
     uint64_t start_ticks;
-};
-
-/* The report of a process, and its record at its end. */
-struct rmd_report {
-    struct inv_report report;
-    struct inv_record *record; /* report.record_bytes bytes; NULL when that is 0 */
-};
-
-struct rmd_reports {
-    struct rmd_report *items; /* oldest first */
-    unsigned count, capacity;
-    size_t record_bytes; /* of all of them */
-    uint64_t forgotten;  /* of which there were before the oldest */
-    bool holds;          /* report.c's, as is */
-    struct rmd_reports *next;
 };
 
 /* Position of a client in the reports of a domain.  rmd makes them one at a time, so that a client

@@ -4,7 +4,7 @@
 #define RMD_DOMAIN_INSIDE_H
 
 #include "rmd/domain/domain.h"
-#include "rmd/domain/events.h"
+#include "rmd/journal/events.h"
 
 /* Uses this table.  The domain owns fd from then on, also if it fails.  0, or -1 with errno. */
 int rmd_domain_use_table(struct rmd_domain *domain, struct inv_table *table, int fd);
@@ -28,6 +28,9 @@ void rmd_domain_redistribute(struct rmd_domain *domain, bool must);
 void rmd_domain_add_event(const struct rmd_domain *domain, const struct rmd_process *process,
                           enum inv_event_kind kind, unsigned before, unsigned after,
                           const char *text);
+
+/* The report of the process in this slot as of now; end_ns 0: it lives. */
+struct rmd_report rmd_domain_report_of(struct rmd_domain *domain, unsigned slot, uint64_t end_ns);
 
 /* Notice the death of the process in this slot.  0, or -1 with errno. */
 int rmd_domain_watch(struct rmd_domain *domain, unsigned slot, int pidfd);

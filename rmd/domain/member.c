@@ -12,7 +12,7 @@
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/domain/replaced.h"
-#include "rmd/domain/report.h"
+#include "rmd/journal/report.h"
 #include "scalability.h"
 #include "rmd/domain/state.h"
 #include "rmd/loop/text.h"
@@ -38,13 +38,13 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     d->stopped -= p->stopped;
     inv_slot_reap(d->table, slot, &freed); /* at once: other processes wait for these cores */
     rmd_domain_settle(d);
-    struct rmd_report report = rmd_report_of(d, slot, p->settled_ns);
+    struct rmd_report report = rmd_domain_report_of(d, slot, p->settled_ns);
     report.report.left = left;
     rmd_debug("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
               freed);
     rmd_reports_add(&d->dead, &report);
     rmd_trace_gone(d, slot, left);
-    rmd_record_clear(d, slot);
+    rmd_record_clear(d->table, d->table_fd, slot);
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] == (int)slot)
             d->owner[c] = RMD_NO_OWNER;

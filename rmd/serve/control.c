@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "rmd/serve/control.h"
 #include "rmd/config/core_list.h"
-#include "rmd/domain/events.h"
+#include "rmd/journal/events.h"
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
 #include "now.h"

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "rmd/serve/metrics.h"
 #include "rmd/serve/control.h"
-#include "rmd/domain/events.h"
+#include "rmd/journal/events.h"
 #include "rmd/users/users.h"
 
 #include <inttypes.h>

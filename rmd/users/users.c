@@ -19,7 +19,7 @@
 #include "rmd/users/confine.h"
 #include "assertion.h"
 #include "cpus.h"
-#include "rmd/domain/events.h"
+#include "rmd/journal/events.h"
 #include "rmd/loop/log.h"
 #include "rmd/users/machine.h"
 #include "now.h"

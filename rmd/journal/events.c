@@ -2,7 +2,7 @@
 /* events.c - the ring, and an eventfd that wakes the event loop for new events.  So clients that
  * follow them are not served in the middle of a decision. */
 #define _GNU_SOURCE
-#include "rmd/domain/events.h"
+#include "rmd/journal/events.h"
 #include "rmd/loop/loop.h"
 #include "assertion.h"
 #include "now.h"

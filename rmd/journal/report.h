@@ -3,10 +3,29 @@
 #ifndef RMD_REPORT_H
 #define RMD_REPORT_H
 
-#include "rmd/domain/domain.h"
+#include "protocol.h"
 
-/* The report of the process in this slot as of now; end_ns 0: it lives. */
-struct rmd_report rmd_report_of(struct rmd_domain *domain, unsigned slot, uint64_t end_ns);
+/* The report of a process, and its record at its end. */
+struct rmd_report {
+    struct inv_report report;
+    struct inv_record *record; /* report.record_bytes bytes; NULL when that is 0 */
+};
+
+/* Reports of the ended processes of one domain. */
+struct rmd_reports {
+    struct rmd_report *items; /* oldest first */
+    unsigned count, capacity;
+    size_t record_bytes; /* of all of them */
+    uint64_t forgotten;  /* of which there were before the oldest */
+    bool holds;          /* report.c's, as is */
+    struct rmd_reports *next;
+};
+
+/* The report of the process in this slot as of now.
+ *   known  what rmd knows itself: the pid, whether it lives, its times and owned cores.  All else
+ *          is from the table, where the process may have written anything */
+struct rmd_report rmd_report_of(struct inv_table *table, unsigned slot,
+                                const struct inv_report *known);
 
 /* Makes a report of a remote one: times are at most now_ns, names end and are printable.  False: it
  * is malformed, or memory is short. */
@@ -23,6 +42,6 @@ void rmd_reports_add(struct rmd_reports *reports, struct rmd_report *report);
 void rmd_reports_free(struct rmd_reports *reports);
 
 /* Nothing is left of what the process in this slot has written into its record. */
-void rmd_record_clear(struct rmd_domain *domain, unsigned slot);
+void rmd_record_clear(struct inv_table *table, int table_fd, unsigned slot);
 
 #endif

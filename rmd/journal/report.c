@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* report.c - the report of a process is copied from its slot before the slot is reused. */
 #define _GNU_SOURCE
-#include "rmd/domain/report.h"
+#include "rmd/journal/report.h"
 #include "assertion.h"
 
 #include <fcntl.h>
@@ -33,24 +33,17 @@ static struct inv_record *copy_record(struct inv_record *r, uint32_t *bytes)
     return copy;
 }
 
-struct rmd_report rmd_report_of(struct rmd_domain *d, unsigned slot, uint64_t end_ns)
+struct rmd_report rmd_report_of(struct inv_table *table, unsigned slot,
+                                const struct inv_report *known)
 {
-    struct inv_slot *s = inv_slot_at(d->table, slot);
-    struct rmd_process *p = &d->procs[slot];
-    struct inv_report r = {
-        .pid = p->pid,
-        .rank = s->rank,
-        .size = s->size,
-        .alive = end_ns == 0,
-        .owned_cores = p->owned,
-        .start_ns = p->start_ns,
-        .end_ns = end_ns,
-        .owned_ns = p->owned_ns,
-    };
+    struct inv_slot *s = inv_slot_at(table, slot);
+    struct inv_report r = *known;
+    r.rank = s->rank;
+    r.size = s->size;
     inv_report_count(&r, &s->counters);
     memcpy(r.program, s->program, sizeof r.program);
     r.program[sizeof r.program - 1] = '\0';
-    struct inv_record *record = copy_record(inv_record_at(d->table, slot), &r.record_bytes);
+    struct inv_record *record = copy_record(inv_record_at(table, slot), &r.record_bytes);
     return (struct rmd_report){r, record};
 }
 
@@ -185,11 +178,11 @@ void rmd_reports_free(struct rmd_reports *all)
     *all = (struct rmd_reports){0};
 }
 
-void rmd_record_clear(struct rmd_domain *d, unsigned slot)
+void rmd_record_clear(struct inv_table *table, int table_fd, unsigned slot)
 {
-    struct inv_record *r = inv_record_at(d->table, slot);
-    off_t offset = (char *)r - (char *)d->table;
+    struct inv_record *r = inv_record_at(table, slot);
+    off_t offset = (char *)r - (char *)table;
     /* Gives the memory back too. */
-    if (fallocate(d->table_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, sizeof *r))
+    if (fallocate(table_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, sizeof *r))
         memset((void *)r, 0, sizeof *r);
 }
