@@ -48,7 +48,7 @@ bool inv_scalability_is_written(struct inv_slot *slot, const struct inv_scalabil
     return true;
 }
 
-/* Relaxed, both: the constraint's number orders them (claim.c, rmd/domain/domain.c). */
+/* Relaxed, both: the constraint's number orders them (claim.c, rmd/domain/divide.c). */
 void inv_scalability_write(struct inv_slot *slot, const struct inv_scalability *s)
 {
     unsigned n = inv_scalability_points(s);

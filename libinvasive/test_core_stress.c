@@ -287,7 +287,7 @@ static void compute_elsewhere(unsigned core, unsigned *seed)
 }
 
 /* rmd makes another process the owner of the core, and is killed before it has saved that.  The
- * next rmd takes over (rmd/restart/takeover.c). */
+ * next rmd takes over (rmd/domain/takeover.c). */
 static void own_and_take_over(unsigned core, unsigned *seed)
 {
     static const uint64_t members[INV_SLOT_WORDS] = {(1 << PROCESSES) - 1};

@@ -27,7 +27,7 @@
  *    holder does not poll
  *
  * WITH_RESTART: rmd is killed between any two of its steps, once, and the next one goes on with
- * what the first has noted (rmd/restart/takeover.c).  Besides:
+ * what the first has noted (rmd/domain/takeover.c).  Besides:
  *  - when nothing moves any more, each core has the owner that is noted
  *
  * STOPS: this process is stopped between any two steps (SIGSTOP), and goes on later or never; rmd

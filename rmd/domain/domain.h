@@ -10,7 +10,7 @@
 #include "rmd/domain/bell.h"
 #include "rmd/loop/dedup.h"
 #include "rmd/loop/loop.h"
-#include "rmd/domain/order.h"
+#include "rmd/config/control_protocol.h"
 #include "rmd/journal/report.h"
 #include "rmd/policy/policy.h"
 #include "protocol.h"
@@ -21,6 +21,13 @@
 
 struct rmd_domain;
 struct rmd_trace;
+
+/* What an operator or the user has said about a process, see order.h. */
+struct rmd_order {
+    unsigned least, most; /* cores; 0: nothing said */
+    bool pinned;
+    uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are granted */
+};
 
 struct rmd_process {
     struct rmd_source pidfd; /* readable when the process has died */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* domain_inside.h - declarations that check.c, domain.c, member.c and takeover.c share. */
+/* domain_inside.h - what the files of this folder share. */
 #ifndef RMD_DOMAIN_INSIDE_H
 #define RMD_DOMAIN_INSIDE_H
 
@@ -20,9 +20,18 @@ void rmd_domain_mend_head(struct rmd_domain *domain);
 void rmd_domain_settle(struct rmd_domain *domain);
 void rmd_domain_show_owned(struct inv_slot *slot, const struct rmd_process *process);
 
+/* Do cores have owners in the domain's table?  Else tokens are counted, or there is no table. */
+static inline bool rmd_domain_owns_cores(const struct rmd_domain *d)
+{
+    return d->table && d->table->mode == INV_MODE_PINNED;
+}
+
 /* Lets the policy decide, and moves cores.  must: the members have changed, so cores move even if
  * little is gained. */
 void rmd_domain_redistribute(struct rmd_domain *domain, bool must);
+
+/* Decides if a constraint is new. */
+void rmd_domain_answer_constraints(struct rmd_domain *domain);
 
 /* Adds an event of this process (events.h). */
 void rmd_domain_add_event(const struct rmd_domain *domain, const struct rmd_process *process,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * member.c - the members of a domain: processes join, each in a slot of the table and as a part of
- * a job, and leave or die.  domain.c divides the cores among them.
+ * a job, and leave or die.  divide.c divides the cores among them.
  */
 #define _GNU_SOURCE
 #include "assertion.h"
@@ -11,6 +11,7 @@
 #include "now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
+#include "rmd/domain/order.h"
 #include "rmd/domain/replaced.h"
 #include "rmd/journal/report.h"
 #include "scalability.h"

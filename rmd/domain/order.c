@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "rmd/domain/order.h"
 #include "core.h"
-#include "rmd/domain/domain.h"
+#include "rmd/domain/domain_inside.h"
 #include "rmd/host/enforce.h"
 #include "rmd/loop/log.h"
 

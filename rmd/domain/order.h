@@ -13,19 +13,7 @@
 #ifndef RMD_ORDER_H
 #define RMD_ORDER_H
 
-#include "rmd/config/control_protocol.h"
-#include "rmd/policy/policy.h"
-
-#include <sys/types.h>
-
-struct rmd_domain;
-struct rmd_process;
-
-struct rmd_order {
-    unsigned least, most; /* cores; 0: nothing said */
-    bool pinned;
-    uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are granted */
-};
+#include "rmd/domain/domain.h"
 
 /* Applies the order to what the process asks for: need->min_cores and max_cores, in cores. */
 void rmd_order_apply(const struct rmd_order *order, struct rmd_need *need);

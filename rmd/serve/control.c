@@ -11,6 +11,7 @@
 #include "rmd/journal/events.h"
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
+#include "rmd/domain/order.h"
 #include "now.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/host/subuid.h"

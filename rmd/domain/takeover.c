@@ -15,6 +15,7 @@
 #include "rmd/domain/domain_inside.h"
 #include "rmd/loop/log.h"
 #include "rmd/host/online.h"
+#include "rmd/domain/order.h"
 #include "rmd/placement/placement.h"
 #include "rmd/domain/state.h"
 
