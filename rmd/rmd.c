@@ -20,6 +20,7 @@
 #include "rmd/restart/fd_holder.h"
 #include "rmd/serve/launcher.h"
 #include "rmd/loop/log.h"
+#include "rmd/loop/loop.h"
 #include "rmd/users/machine.h"
 #include "rmd/serve/metrics.h"
 #include "rmd/domain/replaced.h"

@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
+#include "../../rmd/domain/domain_inside.h"
 #include "../../rmd/domain/trace.h"
 #include "now.h"
 #include "rmd/host/procstat.h"

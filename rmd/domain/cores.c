@@ -92,14 +92,16 @@ void rmd_domain_share(struct rmd_domain *d)
     }
 }
 
+void rmd_domain_set_due(struct rmd_domain *d, unsigned units) { d->due = units; }
+
 void rmd_domain_reconfigured(struct rmd_domain *d)
 {
     if (!d->table)
         return;
     rmd_domain_mend_head(d);
     /* a process that reads it meanwhile sees the old or the new value */
-    __atomic_store_n(&d->table->reclaim_bound_us, d->reclaim_bound_us, __ATOMIC_RELAXED);
-    d->header->reclaim_bound_us = d->reclaim_bound_us;
+    __atomic_store_n(&d->table->reclaim_bound_us, d->rules.reclaim_bound_us, __ATOMIC_RELAXED);
+    d->header->reclaim_bound_us = d->rules.reclaim_bound_us;
     rmd_state_head(d);
     rmd_domain_redistribute(d, true);
 }

@@ -114,7 +114,7 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
         .min_cores = load_bounded(&s->min_cores, d->topology.ncores),
         .max_cores = load_bounded(&s->max_cores, d->topology.ncores),
         .owned = d->procs[slot].owned_units,
-        .delivered = d->policy->looks_at_delivery ? delivered_to(d, slot) : 0,
+        .delivered = d->rules.policy->looks_at_delivery ? delivered_to(d, slot) : 0,
         .iteration_s = d->procs[slot].iteration_s,
         .iteration_cores = d->procs[slot].iteration_cores,
     };
@@ -236,8 +236,8 @@ static void number_jobs(const struct rmd_domain *d, const struct members *m, uns
 /* The limit that launches have, as the policy counts; 0: none.  Never less than one unit. */
 static unsigned max_launch_units(const struct rmd_domain *d)
 {
-    unsigned units = d->max_job_cores * d->units.count / d->units.ncores;
-    return d->max_job_cores && !units ? 1 : units;
+    unsigned units = d->rules.max_job_cores * d->units.count / d->units.ncores;
+    return d->rules.max_job_cores && !units ? 1 : units;
 }
 
 void rmd_domain_add_event(const struct rmd_domain *d, const struct rmd_process *p,
@@ -281,7 +281,7 @@ static void decide_targets(struct rmd_domain *d, struct rmd_snapshot *s, const u
                            unsigned *target)
 {
     if (s->ncores && s->nprocs)
-        rmd_limited(d->policy, s, launch, max_launch_units(d), target);
+        rmd_limited(d->rules.policy, s, launch, max_launch_units(d), target);
     else
         memset(target, 0, s->nprocs * sizeof *target);
 }
@@ -352,12 +352,12 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
     inv_assert(m.count + to_come <= sizeof needs / sizeof *needs);
     number_jobs(d, &m, to_come, needs);
     struct rmd_snapshot s = {d->units_granted - m.pinned_units, m.count + to_come, needs, arena,
-                             d->tuning, false};
+                             d->rules.tuning, false};
     decide_targets(d, &s, launch, target);
     inv_assert(sum_of_targets(target, s.nprocs) <= s.ncores);
     s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);
     s.nprocs = m.count;
-    if (must || rmd_policy_worthwhile(d->policy, &s, target)) {
+    if (must || rmd_policy_worthwhile(d->rules.policy, &s, target)) {
         move_cores(d, &m, target);
         rmd_rest_unowned(d);
     }
@@ -367,8 +367,10 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
     d->decision_ns += inv_now_ns() - begin;
 }
 
-void rmd_domain_reorder(struct rmd_domain *d)
+void rmd_domain_set_order(struct rmd_domain *d, unsigned slot, const struct rmd_order *order)
 {
+    inv_assert(d->procs[slot].used);
+    d->procs[slot].order = *order;
     rmd_domain_mend_head(d);
     rmd_domain_redistribute(d, true);
     rmd_state_save(d);
@@ -385,11 +387,16 @@ unsigned rmd_domain_most(struct rmd_domain *d, unsigned slot)
     return others < units ? (units - others) * d->units.ncores / d->units.count : 0;
 }
 
+void rmd_domain_set_rules(struct rmd_domain *d, const struct rmd_domain_rules *rules)
+{
+    d->rules = *rules;
+}
+
 void rmd_domain_set_policy(struct rmd_domain *d, const struct rmd_policy *policy)
 {
-    if (d->policy == policy)
+    if (d->rules.policy == policy)
         return;
-    d->policy = policy;
+    d->rules.policy = policy;
     if (!d->live)
         return;
     rmd_domain_mend_head(d);

@@ -31,7 +31,7 @@ static int make_table(struct rmd_domain *d, enum inv_mode mode, struct inv_table
     if (fd >= 0) {
         for (unsigned c = 0; c < topology->ncores; c++)
             inv_core_at(*table, c)->apart = topology->apart[c];
-        (*table)->reclaim_bound_us = d->reclaim_bound_us;
+        (*table)->reclaim_bound_us = d->rules.reclaim_bound_us;
         atomic_store(&(*table)->owner_moves, d->moves);
         atomic_store(&(*table)->rmd_pid, (uint32_t)getpid());
     }
@@ -43,8 +43,8 @@ static void drop_table(struct rmd_domain *d)
     if (!d->table)
         return;
     rmd_trace_table(d, -1);
-    if (d->table_changed)
-        d->table_changed(d, -1);
+    if (d->calls.table_changed)
+        d->calls.table_changed(d->calls.context, -1, -1);
     rmd_unwatch(&d->bell.source);
     rmd_bell_stop(&d->bell);
     rmd_replaced_unwatch(d);
@@ -73,7 +73,7 @@ static bool handle_bell_at_once(struct rmd_bell *bell)
 {
     struct rmd_domain *d = domain_of(bell);
     rmd_domain_answer_constraints(d);
-    return d->core_left && memchr(d->grant, RMD_REVOKING, d->topology.ncores);
+    return d->calls.core_left && memchr(d->grant, RMD_REVOKING, d->topology.ncores);
 }
 
 static void handle_bell(struct rmd_source *source, uint32_t events)
@@ -81,8 +81,8 @@ static void handle_bell(struct rmd_source *source, uint32_t events)
     (void)events;
     struct rmd_domain *d = domain_of((struct rmd_bell *)source);
     rmd_bell_take(&d->bell);
-    if (d->core_left)
-        d->core_left(d);
+    if (d->calls.core_left)
+        d->calls.core_left(d->calls.context);
     rmd_domain_answer_constraints(d);
     rmd_bell_done(&d->bell);
 }
@@ -142,8 +142,8 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
     d->tokens = d->granted;
     atomic_store(&table->free_tokens, (int32_t)d->granted);
     create_state(d);
-    if (d->table_changed)
-        d->table_changed(d, fd);
+    if (d->calls.table_changed)
+        d->calls.table_changed(d->calls.context, fd, d->state ? d->state_fd : -1);
     return 0;
 }
 
@@ -176,6 +176,30 @@ void rmd_domain_close(struct rmd_domain *d)
     drop_table(d);
     free(d->header);
     rmd_reports_free(&d->dead);
+}
+
+struct rmd_domain *rmd_domain_new(const struct rmd_domain_options *options)
+{
+    struct rmd_domain *d = calloc(1, sizeof *d);
+    if (!d)
+        return NULL;
+    d->topology = *options->topology;
+    d->smt = options->smt;
+    d->uid = options->uid;
+    d->procs_hint = options->procs_hint;
+    d->delivered = options->delivered;
+    d->saves_state = options->saves_state;
+    d->calls = options->calls;
+    if (!rmd_domain_open(d))
+        return d;
+    free(d);
+    return NULL;
+}
+
+void rmd_domain_free(struct rmd_domain *d)
+{
+    rmd_domain_close(d);
+    free(d);
 }
 
 void rmd_domain_drop_empty_table(struct rmd_domain *d)

@@ -49,8 +49,8 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] == (int)slot)
             d->owner[c] = RMD_NO_OWNER;
-    if (d->left)
-        d->left(d, slot, left);
+    if (d->calls.left)
+        d->calls.left(d->calls.context, slot, left);
     rmd_domain_unwatch(d, slot);
     if (left)
         rmd_order_keep(d, p);
@@ -72,8 +72,8 @@ void rmd_domain_reset(struct rmd_domain *d)
     for (unsigned i = 0; i < INV_ARRIVAL_LINES / 64; i++)
         atomic_store(&d->table->arrival_lines_used[i], 0);
     rmd_state_save(d);
-    if (d->emptied)
-        d->emptied(d);
+    if (d->calls.emptied)
+        d->calls.emptied(d->calls.context);
 }
 
 static void remove_and_divide(struct rmd_domain *d, unsigned slot, bool left)
@@ -120,6 +120,11 @@ int rmd_domain_slot(struct rmd_domain *d, pid_t pid)
         if (d->procs[s].used && d->procs[s].pid == pid)
             return s;
     return -1;
+}
+
+bool rmd_domain_says_first(struct rmd_domain *d, uint64_t launch)
+{
+    return rmd_dedup_first(&d->messages, launch);
 }
 
 void rmd_domain_leave(struct rmd_domain *d, pid_t pid)

@@ -15,6 +15,8 @@
 
 #include "rmd/domain/domain.h"
 
+struct rmd_process;
+
 /* Applies the order to what the process asks for: need->min_cores and max_cores, in cores. */
 void rmd_order_apply(const struct rmd_order *order, struct rmd_need *need);
 

@@ -20,6 +20,7 @@
 #define _GNU_SOURCE
 #include "rmd/domain/trace.h"
 #include "assertion.h"
+#include "rmd/domain/domain_inside.h"
 #include "futex.h"
 #include "rmd/loop/log.h"
 #include "now.h"
@@ -761,9 +762,11 @@ int rmd_trace_start(struct rmd_domain *d, uid_t taker, int client)
     return -1;
 }
 
-uid_t rmd_trace_taker(const struct rmd_domain *d)
+bool rmd_trace_taker(const struct rmd_domain *d, uid_t *taker)
 {
-    return d->trace->taker;
+    if (d->trace)
+        *taker = d->trace->taker;
+    return d->trace != NULL;
 }
 
 void rmd_trace_stop(struct rmd_domain *d, int client)

@@ -16,8 +16,8 @@
  * EBUSY: there is a trace. */
 int rmd_trace_start(struct rmd_domain *domain, uid_t taker, int client);
 
-/* The user that has begun the trace.  There must be one. */
-uid_t rmd_trace_taker(const struct rmd_domain *domain);
+/* The user that has begun the trace.  False: no trace is being taken. */
+bool rmd_trace_taker(const struct rmd_domain *domain, uid_t *taker);
 
 /* Ends the trace, if there is one.  Owns the socket `client` (-1: none) from then on; the client
  * gets an answer when the file is complete. */

@@ -115,42 +115,51 @@ static struct rmd_domain *domain_of_process(const struct pending *p, unsigned *s
     return rmd_users_find(p->command.pid, p->asker.uid, p->asker.operator, slot);
 }
 
+static pid_t pid_of(const struct rmd_domain *d, int slot)
+{
+    struct rmd_member member = {0};
+    return rmd_domain_member(d, (unsigned)slot, &member) ? member.pid : 0;
+}
+
 static bool can_pin(struct rmd_domain *d, unsigned slot, const uint64_t *set, struct inv_outcome *o)
 {
-    unsigned others = 0, taken = 0;
-    for (unsigned c = 0; c < d->topology.ncores; c++) {
+    unsigned others = 0, taken = 0, ncores = rmd_domain_topology(d)->ncores;
+    struct rmd_member member;
+    for (unsigned c = 0; c < ncores; c++) {
         int whose = inv_set_has(set, c) ? rmd_pinned_to(d, c) : -1;
         if (whose >= 0 && whose != (int)slot)
             return set_refusal(
                 o, "core %u is process %d's, which is pinned to it: rmctl pin %d --reset", c,
-                (int)d->procs[whose].pid, (int)d->procs[whose].pid);
-        if (inv_set_has(set, c) && d->grant[c] != RMD_GRANTED)
+                (int)pid_of(d, whose), (int)pid_of(d, whose));
+        if (inv_set_has(set, c) && rmd_domain_grant(d, c) != RMD_GRANTED)
             return set_refusal(o,
                                "core %u is drained, or another user's now: rmctl status says "
                                "which",
                                c);
     }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        others += d->procs[s].used && s != slot && !rmd_is_pinned(d, s);
-    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        others += rmd_domain_member(d, s, &member) && s != slot && !rmd_is_pinned(d, s);
+    for (unsigned c = 0; c < ncores; c++) {
         int whose = rmd_pinned_to(d, c);
-        taken += whose >= 0 && whose != (int)slot && rmd_units_first(&d->units, c);
+        taken += whose >= 0 && whose != (int)slot && rmd_units_first(rmd_users_units(), c);
     }
-    if (taken + count_units(set) + others > d->units_granted)
+    if (taken + count_units(set) + others > rmd_domain_counts(d).units_granted)
         return set_refusal(
             o,
             "%u other process%s of user %u would be left without a core: pin process "
             "%d to fewer",
-            others, rmd_plural(others, "es"), (unsigned)d->uid, (int)d->procs[slot].pid);
+            others, rmd_plural(others, "es"), (unsigned)rmd_domain_uid(d),
+            (int)pid_of(d, (int)slot));
     return true;
 }
 
-static bool can_change_process(struct pending *p, struct rmd_domain *d, unsigned slot)
+static bool can_change_process(struct pending *p, struct rmd_domain *d, unsigned slot,
+                               const struct rmd_order *order)
 {
     const struct inv_control *c = &p->command;
-    const struct rmd_order *order = &d->procs[slot].order;
     struct inv_outcome *o = &p->outcome;
-    if (d->table->mode != INV_MODE_PINNED)
+    unsigned ncores = rmd_domain_topology(d)->ncores;
+    if (rmd_domain_table(d)->mode != INV_MODE_PINNED)
         return set_refusal(
             o,
             "process %d owns no cores: there are more processes than cores, which are "
@@ -163,17 +172,24 @@ static bool can_change_process(struct pending *p, struct rmd_domain *d, unsigned
     if (order->pinned)
         return set_refusal(o, "process %d is pinned: rmctl pin %d --reset takes that back",
                            (int)c->pid, (int)c->pid);
-    if (c->cores < 1 || c->cores > d->topology.ncores)
+    if (c->cores < 1 || c->cores > ncores)
         return set_refusal(o, "%u is no number of cores of process %d: use 1 to %u", c->cores,
-                           (int)c->pid, d->topology.ncores);
+                           (int)c->pid, ncores);
     unsigned most = rmd_domain_most(d, slot);
     if (c->verb == INV_EXPAND && c->cores > most)
         return set_refusal(
             o,
             "process %d can be sure of %u core%s at most: of the %u that user %u has, "
             "others need the rest",
-            (int)c->pid, most, rmd_plural(most, "s"), d->granted, (unsigned)d->uid);
+            (int)c->pid, most, rmd_plural(most, "s"), rmd_domain_granted(d),
+            (unsigned)rmd_domain_uid(d));
     return true;
+}
+
+static unsigned owned_cores(const struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_member member = {0};
+    return rmd_domain_member(d, slot, &member) ? member.owned : 0;
 }
 
 static void change_order(struct rmd_order *order, const struct inv_control *c)
@@ -201,18 +217,18 @@ static bool execute_for_process(struct pending *p)
     if (!d)
         return set_refusal(o, "process %d is none that is managed here%s: rmctl status lists them",
                            (int)c->pid, p->asker.operator? "" : " and yours");
-    o->uid = d->uid;
+    o->uid = rmd_domain_uid(d);
     o->pid = c->pid;
-    if (!can_change_process(p, d, slot))
+    struct rmd_member member = {0};
+    rmd_domain_member(d, slot, &member);
+    struct rmd_order before = *member.order, order = before;
+    if (!can_change_process(p, d, slot, &before))
         return false;
-    struct rmd_process *process = &d->procs[slot];
-    struct rmd_order before = process->order;
-    change_order(&process->order, c);
-    rmd_domain_reorder(d);
-    if (c->verb == INV_EXPAND && !c->reset && process->owned < c->cores) {
-        unsigned owned = process->owned;
-        process->order = before;
-        rmd_domain_reorder(d);
+    change_order(&order, c);
+    rmd_domain_set_order(d, slot, &order);
+    unsigned owned = owned_cores(d, slot);
+    if (c->verb == INV_EXPAND && !c->reset && owned < c->cores) {
+        rmd_domain_set_order(d, slot, &before);
         return set_refusal(o,
                            "process %d would own %u cores, not %u: a limit for launches, or what "
                            "others need (rmctl limit, rmctl status)",
@@ -231,11 +247,11 @@ static void describe_process(struct pending *p, const struct rmd_domain *d, unsi
 {
     uint64_t set[INV_CORE_WORDS] = {0};
     char list[128];
-    for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->owner[c] == (int)slot)
+    for (unsigned c = 0; c < rmd_domain_topology(d)->ncores; c++)
+        if (rmd_domain_owner(d, c) == (int)slot)
             inv_set_add(set, c);
     rmd_list_cores(set, list, sizeof list);
-    p->outcome.owned = d->procs[slot].owned;
+    p->outcome.owned = owned_cores(d, slot);
     snprintf(p->outcome.text, sizeof p->outcome.text, "process %d owns %u core%s: %s",
              (int)p->command.pid, p->outcome.owned, rmd_plural(p->outcome.owned, "s"), list);
 }
@@ -354,7 +370,7 @@ static bool is_effective(struct pending *p, uint64_t now)
                  (int)p->command.pid);
         return true;
     }
-    if (now - p->begin_ns >= (uint64_t)d->reclaim_bound_us * 1000)
+    if (now - p->begin_ns >= (uint64_t)rmd_domain_rules(d)->reclaim_bound_us * 1000)
         rmd_order_force(d);
     describe_process(p, d, slot);
     return rmd_order_settled(d, slot);

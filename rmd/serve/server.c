@@ -13,6 +13,7 @@
 #include "rmd/serve/control.h"
 #include "rmd/journal/events.h"
 #include "rmd/loop/log.h"
+#include "rmd/loop/loop.h"
 #include "rmd/serve/metrics.h"
 #include "assertion.h"
 #include "now.h"
@@ -184,8 +185,8 @@ static void answer_join(struct connection *c, const struct inv_request *request)
     int slot = rmd_users_join(c->peer.uid, c->peer.pid, pidfd, request);
     if (slot >= 0) {
         int own = rmd_replaced_begin(c->domain, (unsigned)slot);
-        send_reply(c->source.fd, INV_OK, (unsigned)slot, 0, own < 0 ? c->domain->table_fd : own,
-                   "");
+        send_reply(c->source.fd, INV_OK, (unsigned)slot, 0,
+                   own < 0 ? rmd_domain_table_fd(c->domain) : own, "");
         if (own >= 0)
             close(own);
     } else
@@ -204,7 +205,7 @@ static void answer_join(struct connection *c, const struct inv_request *request)
 static bool has_domain_to_show(struct connection *c)
 {
     char why[sizeof((struct inv_reply *)0)->message];
-    if (c->about == c->peer.uid || (c->domain && c->domain->live))
+    if (c->about == c->peer.uid || (c->domain && rmd_domain_live(c->domain)))
         return true;
     snprintf(why, sizeof why,
              "user %u has no managed process now: rmctl status lists the users that have some",
@@ -222,9 +223,10 @@ static void answer_observe(struct connection *c)
         send_refusal(c, INV_E_FULL, "rmd cannot show the core table");
         return;
     }
-    bool all = access_for.several || !c->domain->granted;
-    send_reply(c->source.fd, INV_OK, 0, all ? c->domain->topology.ncores : c->domain->granted, fd,
-               "");
+    unsigned ncores = rmd_domain_topology(c->domain)->ncores;
+    unsigned granted = rmd_domain_granted(c->domain);
+    bool all = access_for.several || !granted;
+    send_reply(c->source.fd, INV_OK, 0, all ? ncores : granted, fd, "");
     close(fd);
 }
 
@@ -325,13 +327,15 @@ static void answer_trace_stop(struct connection *c)
 
 static void answer_trace(struct connection *c, const struct inv_request *request, bool carries)
 {
+    uid_t taker = 0;
     if (carries)
         answer_trace_start(c);
     else if (starts_trace(request))
         send_refusal(c, INV_E_PROTOCOL, "no file came with it");
-    else if (strcmp(request->program, "stop") || !c->domain || !c->domain->trace)
+    else if (strcmp(request->program, "stop") || !c->domain ||
+             !rmd_trace_taker(c->domain, &taker))
         send_refusal(c, INV_E_STATE, "no trace is being taken");
-    else if (!c->operator && rmd_trace_taker(c->domain) != c->peer.uid)
+    else if (!c->operator && taker != c->peer.uid)
         send_refusal(c, INV_E_STATE, "an operator has begun this trace, and ends it");
     else
         answer_trace_stop(c);
@@ -469,7 +473,7 @@ static bool answer_request(struct connection *c, const struct inv_remote_report 
         send_reply(c->source.fd, INV_OK, 0, 0, -1, "");
         return true;
     case INV_SAY:
-        send_reply(c->source.fd, INV_OK, 0, rmd_dedup_first(&c->domain->messages, request->launch),
+        send_reply(c->source.fd, INV_OK, 0, rmd_domain_says_first(c->domain, request->launch),
                    -1, "");
         return true;
     case INV_REPORT:

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "rmd/users/confine.h"
 #include "rmd/host/cgroup.h"
-#include "core.h"
 #include "rmd/host/enforce.h"
 #include "rmd/loop/log.h"
 #include "rmd/users/nonmembers.h"
@@ -52,7 +51,7 @@ const struct rmd_confinement *rmd_confinements(void) { return confinements; }
 const struct rmd_confinement *rmd_confinement_of(uid_t uid)
 {
     const struct rmd_confinement *con = confinements;
-    while (con && con->domain->uid != uid)
+    while (con && rmd_domain_uid(con->domain) != uid)
         con = con->next;
     return con;
 }
@@ -80,21 +79,22 @@ static bool is_enforced(void) { return required && enforcement != RMD_ENFORCE_NO
 
 static bool domain_has_core(const struct rmd_domain *d, unsigned core)
 {
-    return d->grant[core] == RMD_GRANTED;
+    return rmd_domain_grant(d, core) == RMD_GRANTED;
 }
 
 /* The CPUs of the domain's cores; with `others` also CPUs that are no core of rmd. */
 static struct inv_cpus cpus_of(const struct rmd_domain *d, bool others)
 {
+    const struct inv_topology *cores = rmd_domain_topology(d);
     struct inv_cpus set;
     inv_cpus_clear(&set);
     if (others)
         set = possible;
-    for (unsigned c = 0; c < d->topology.ncores; c++)
+    for (unsigned c = 0; c < cores->ncores; c++)
         if (domain_has_core(d, c))
-            inv_cpus_add(&set, (size_t)d->topology.os_cpu[c]);
+            inv_cpus_add(&set, (size_t)cores->os_cpu[c]);
         else
-            inv_cpus_remove(&set, (size_t)d->topology.os_cpu[c]);
+            inv_cpus_remove(&set, (size_t)cores->os_cpu[c]);
     return set;
 }
 
@@ -103,10 +103,11 @@ static struct inv_cpus cpus_of(const struct rmd_domain *d, bool others)
 static struct inv_cpus cpus_until_now(const struct rmd_domain *d, const struct rmd_confinement *con)
 {
     struct inv_cpus set;
+    struct rmd_member member;
     if (con->active)
         return con->allowed;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && !inv_cpus_get(d->procs[s].pid, &set)) {
+        if (rmd_domain_member(d, s, &member) && !inv_cpus_get(member.pid, &set)) {
             inv_cpus_and(&set, &set, &possible);
             return set;
         }
@@ -137,32 +138,29 @@ static struct inv_cpus cpus_without_cores(const struct rmd_domain *d,
 }
 
 static bool confine_process(const struct rmd_domain *d, const struct rmd_confinement *con,
-                            struct rmd_process *p, const struct inv_cpus *before)
+                            const struct rmd_member *p, const struct inv_cpus *before)
 {
-    unsigned outside = rmd_affinity_confine(p->pid, p->pidfd.fd, &con->allowed, before);
+    unsigned outside = rmd_affinity_confine(p->pid, p->pidfd, &con->allowed, before);
     if (outside)
-        rmd_debug("user %u: %u threads of process %d moved to its cores", (unsigned)d->uid, outside,
-                  (int)p->pid);
+        rmd_debug("user %u: %u threads of process %d moved to its cores",
+                  (unsigned)rmd_domain_uid(d), outside, (int)p->pid);
     return outside > 0;
 }
 
 /* The kernel drops the affinity of threads when it changes their cpuset.  Threads that hold a core
  * must stay on it. */
-static void pin_holders(struct rmd_domain *d)
+static void pin_holders(const struct rmd_domain *d)
 {
-    if (!d->table || d->table->mode != INV_MODE_PINNED)
+    const struct inv_topology *cores = rmd_domain_topology(d);
+    const struct inv_table *table = rmd_domain_table(d);
+    if (!table || table->mode != INV_MODE_PINNED)
         return;
-    for (unsigned c = 0; c < d->topology.ncores; c++) {
-        struct inv_core *core = inv_core_at(d->table, c);
-        /* relaxed: a hint, checked before use */
-        unsigned name = inv_word_holder(atomic_load_explicit(&core->word, memory_order_relaxed));
-        if (!domain_has_core(d, c) || name == INV_NOBODY || name > INV_MAX_SLOTS ||
-            !d->procs[name - 1].used)
-            continue;
-        struct rmd_process *p = &d->procs[name - 1];
-        rmd_pin_thread(p->pid, p->pidfd.fd,
-                       atomic_load_explicit(&core->holder_tid, memory_order_relaxed),
-                       d->topology.os_cpu[c]);
+    for (unsigned c = 0; c < cores->ncores; c++) {
+        pid_t tid;
+        int slot = domain_has_core(d, c) ? rmd_domain_holder(d, c, &tid) : -1;
+        struct rmd_member p;
+        if (slot >= 0 && rmd_domain_member(d, (unsigned)slot, &p))
+            rmd_pin_thread(p.pid, p.pidfd, tid, cores->os_cpu[c]);
     }
 }
 
@@ -181,14 +179,15 @@ static const char *group_of_parent(const struct rmd_confinement *con, struct rmd
 
 /* The group of the process before it entered the user's cpuset.  The process is in the cpuset
  * already if a former rmd put it there, or if a member started it. */
-static char *find_origin(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot)
+static char *find_origin(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+                         const struct rmd_member *p)
 {
-    char *now = rmd_cgroup_of(d->procs[slot].pid, d->uid);
+    char *now = rmd_cgroup_of(p->pid, rmd_domain_uid(d));
     const char *known = now;
     if (!known)
         known = rmd_state_noted_group(d, slot);
     if (!known)
-        known = group_of_parent(con, d, d->procs[slot].pid);
+        known = group_of_parent(con, d, p->pid);
     if (!known)
         known = con->home ? con->home : "";
     char *origin = strdup(known);
@@ -196,13 +195,14 @@ static char *find_origin(struct rmd_domain *d, struct rmd_confinement *con, unsi
     return origin;
 }
 
-static bool enter_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot)
+static bool enter_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+                         const struct rmd_member *p)
 {
-    char *origin = find_origin(d, con, slot);
+    char *origin = find_origin(d, con, slot, p);
     if (!origin)
         return false;
     rmd_state_note_group(d, slot, *origin ? origin : NULL);
-    if (!rmd_cgroup_enter(d->uid, d->procs[slot].pid, d->procs[slot].pidfd.fd)) {
+    if (!rmd_cgroup_enter(rmd_domain_uid(d), p->pid, p->pidfd)) {
         int saved = errno;
         rmd_state_note_group(d, slot, NULL);
         free(origin);
@@ -224,62 +224,64 @@ static bool is_confined_by_affinity(const struct rmd_confinement *con, unsigned 
 }
 
 /* The process is in no cpuset, or its cpuset has other CPUs. */
-static void confine_by_affinity(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+static void confine_by_affinity(const struct rmd_domain *d, struct rmd_confinement *con,
+                                unsigned slot, const struct rmd_member *p,
                                 const struct inv_cpus *given)
 {
     con->by_affinity[slot] = true;
-    confine_process(d, con, &d->procs[slot], given);
+    confine_process(d, con, p, given);
 }
 
 /* The cpuset confines the process from here on. */
-static void rely_on_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+static void rely_on_cpuset(struct rmd_confinement *con, unsigned slot, const struct rmd_member *p,
                            const struct inv_cpus *given)
 {
     if (con->by_affinity[slot])
-        rmd_affinity_release(d->procs[slot].pid, d->procs[slot].pidfd.fd, &possible, given,
-                             &con->cpus);
+        rmd_affinity_release(p->pid, p->pidfd, &possible, given, &con->cpus);
     con->by_affinity[slot] = false;
 }
 
-static void set_cpuset(struct rmd_domain *d, struct rmd_confinement *con)
+static void set_cpuset(const struct rmd_domain *d, struct rmd_confinement *con)
 {
     bool was_stale = con->cpuset_stale;
-    con->cpus = d->granted ? cpus_of(d, false) : con->allowed;
-    con->cpuset_stale = !rmd_cgroup_confine(d->uid, &con->cpus);
+    con->cpus = rmd_domain_granted(d) ? cpus_of(d, false) : con->allowed;
+    con->cpuset_stale = !rmd_cgroup_confine(rmd_domain_uid(d), &con->cpus);
     if (con->cpuset_stale && !was_stale)
         rmd_log(RMD_WARNING, "user %u: cannot change its cpuset: %s: enforcing by affinity",
-                (unsigned)d->uid, strerror(errno));
+                (unsigned)rmd_domain_uid(d), strerror(errno));
 }
 
 /* given: the CPUs until now of members that are confined by affinity instead. */
 static void confine_by_cpuset(struct rmd_domain *d, struct rmd_confinement *con,
                               const struct inv_cpus *given)
 {
+    struct rmd_member p;
     set_cpuset(d, con);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
-        struct rmd_process *p = &d->procs[s];
-        if (!p->used)
+        if (!rmd_domain_member(d, s, &p))
             continue;
-        if (!con->cpuset_stale && (con->group[s] || enter_cpuset(d, con, s))) {
-            rely_on_cpuset(d, con, s, given);
+        if (!con->cpuset_stale && (con->group[s] || enter_cpuset(d, con, s, &p))) {
+            rely_on_cpuset(con, s, &p, given);
             continue;
         }
         if (!con->cpuset_stale && !con->by_affinity[s])
             rmd_log(RMD_WARNING,
                     "user %u: process %d cannot be put into its cpuset: %s: enforcing by affinity",
-                    (unsigned)d->uid, (int)p->pid, strerror(errno));
-        confine_by_affinity(d, con, s, given);
+                    (unsigned)rmd_domain_uid(d), (int)p.pid, strerror(errno));
+        confine_by_affinity(d, con, s, &p, given);
     }
     pin_holders(d);
 }
 
 void rmd_confinement_update(struct rmd_domain *d, struct rmd_confinement *con)
 {
-    bool all_stopped = d->live && d->stopped == d->live;
-    if (!is_enforced() || !(d->granted || con->active || all_stopped))
+    struct rmd_domain_counts n = rmd_domain_counts(d);
+    struct rmd_member p;
+    bool all_stopped = n.live && n.stopped == n.live;
+    if (!is_enforced() || !(n.granted || con->active || all_stopped))
         return; /* wait for its first core: no process can enter an empty cpuset */
     struct inv_cpus before = con->allowed;
-    struct inv_cpus now = d->granted ? cpus_of(d, true) : cpus_without_cores(d, con);
+    struct inv_cpus now = n.granted ? cpus_of(d, true) : cpus_without_cores(d, con);
     bool first = !con->active;
     if (!first && inv_cpus_equal(&before, &now))
         return;
@@ -291,8 +293,8 @@ void rmd_confinement_update(struct rmd_domain *d, struct rmd_confinement *con)
         confine_by_cpuset(d, con, &con->before);
     } else {
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-            if (d->procs[s].used)
-                confine_process(d, con, &d->procs[s], first ? NULL : &before);
+            if (rmd_domain_member(d, s, &p))
+                confine_process(d, con, &p, first ? NULL : &before);
     }
     rmd_nonmembers_changed();
     rmd_domain_confined(d);
@@ -300,47 +302,49 @@ void rmd_confinement_update(struct rmd_domain *d, struct rmd_confinement *con)
 
 void rmd_confinement_add_member(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot)
 {
+    struct rmd_member p;
     if (!is_enforced() || !con->active)
         return; /* wait for its first core */
     if (cpusets)
         confine_by_cpuset(d, con, &con->allowed);
-    else if (!inv_cpus_equal(&con->allowed, &possible)) /* else each thread is read for nothing */
-        confine_process(d, con, &d->procs[slot], NULL);
+    else if (!inv_cpus_equal(&con->allowed, &possible) && /* else each thread is read for nothing */
+             rmd_domain_member(d, slot, &p))
+        confine_process(d, con, &p, NULL);
 }
 
 void rmd_confinement_check(struct rmd_domain *d, struct rmd_confinement *con)
 {
     uint64_t now = inv_now_ns(), begun = rmd_rate_limit_clock();
-    if (!con->active || d->granted >= d->topology.ncores || con->due_ns > now)
+    bool has_all = rmd_domain_granted(d) >= rmd_domain_topology(d)->ncores;
+    struct rmd_member p;
+    if (!con->active || has_all || con->due_ns > now)
         return;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && is_confined_by_affinity(con, s) &&
-            confine_process(d, con, &d->procs[s], NULL))
+        if (rmd_domain_member(d, s, &p) && is_confined_by_affinity(con, s) &&
+            confine_process(d, con, &p, NULL))
             rmd_domain_confined(d);
     con->due_ns = rmd_rate_limit_add(con->due_ns, now, rmd_rate_limit_clock() - begun, BURST_NS);
 }
 
 /* Threads with exactly the affinity that rmd gave them may use all CPUs again. */
-static void restore_affinity(const struct rmd_confinement *con, const struct rmd_domain *d,
-                             unsigned slot)
+static void restore_affinity(const struct rmd_confinement *con, unsigned slot,
+                             const struct rmd_member *p)
 {
-    const struct rmd_process *p = &d->procs[slot];
     if (con->active && is_enforced() && is_confined_by_affinity(con, slot) &&
         !inv_cpus_equal(&con->allowed, &possible))
-        rmd_affinity_confine(p->pid, p->pidfd.fd, &possible, &con->allowed);
+        rmd_affinity_confine(p->pid, p->pidfd, &possible, &con->allowed);
 }
 
 /* Moves the process to its own former group, else to one that another process of the user had. */
 static void restore_group(const struct rmd_domain *d, const struct rmd_confinement *con,
-                          unsigned slot)
+                          unsigned slot, const struct rmd_member *p)
 {
-    pid_t pid = d->procs[slot].pid;
-    int pidfd = d->procs[slot].pidfd.fd;
-    if (!rmd_cgroup_leave(pid, pidfd, con->group[slot]) && !rmd_cgroup_leave(pid, pidfd, con->home))
+    if (!rmd_cgroup_leave(p->pid, p->pidfd, con->group[slot]) &&
+        !rmd_cgroup_leave(p->pid, p->pidfd, con->home))
         rmd_log(RMD_INFO,
                 "user %u: process %d stays in its user's group: cannot put it back into %s: %s",
-                (unsigned)d->uid, (int)pid, *con->group[slot] ? con->group[slot] : "an unknown one",
-                strerror(errno));
+                (unsigned)rmd_domain_uid(d), (int)p->pid,
+                *con->group[slot] ? con->group[slot] : "an unknown one", strerror(errno));
 }
 
 void rmd_confinement_remove_member(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
@@ -349,10 +353,12 @@ void rmd_confinement_remove_member(struct rmd_domain *d, struct rmd_confinement 
     const char *noted = rmd_state_noted_group(d, slot);
     if (noted && !con->home)
         con->home = strdup(noted); /* it died while no rmd ran, and may have children */
-    if (con->group[slot] && lives)
-        restore_group(d, con, slot);
-    if (lives)
-        restore_affinity(con, d, slot);
+    struct rmd_member p;
+    if (lives && rmd_domain_member(d, slot, &p)) {
+        if (con->group[slot])
+            restore_group(d, con, slot, &p);
+        restore_affinity(con, slot, &p);
+    }
     free(con->group[slot]);
     con->group[slot] = NULL;
     con->by_affinity[slot] = false;
@@ -365,7 +371,7 @@ void rmd_confinement_lift(struct rmd_domain *d, struct rmd_confinement *con)
         rmd_nonmembers_changed();
     unlist_confinement(con);
     if (cpusets)
-        rmd_cgroup_release(d->uid, con->home);
+        rmd_cgroup_release(rmd_domain_uid(d), con->home);
 }
 
 void rmd_confinement_free(struct rmd_confinement *con)

@@ -113,9 +113,10 @@ static void mark_members(void)
 {
     for (const struct rmd_confinement *con = rmd_confinements(); con; con = con->next)
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
-            const struct rmd_process *member = &con->domain->procs[s];
-            struct user_process *p = member->used ? find_process(&found, member->pid) : NULL;
-            if (p && p->start_ticks == member->start_ticks)
+            struct rmd_member member;
+            bool is_used = rmd_domain_member(con->domain, s, &member);
+            struct user_process *p = is_used ? find_process(&found, member.pid) : NULL;
+            if (p && p->start_ticks == member.start_ticks)
                 p->member = true;
         }
 }
@@ -125,9 +126,9 @@ static void mark_replaced(void)
 {
     for (const struct rmd_confinement *con = rmd_confinements(); con; con = con->next)
         for (unsigned i = 0; i < RMD_REPLACED; i++) {
-            const struct rmd_replaced *r = &con->domain->replaced[i];
+            const struct rmd_replaced *r = &rmd_domain_replaced(con->domain)[i];
             struct user_process *p = r->pid ? find_process(&found, r->pid) : NULL;
-            if (p && p->start_ticks == r->start_ticks && p->uid == con->domain->uid)
+            if (p && p->start_ticks == r->start_ticks && p->uid == rmd_domain_uid(con->domain))
                 p->descended = true;
         }
 }

@@ -21,6 +21,7 @@
 #include "cpus.h"
 #include "rmd/journal/events.h"
 #include "rmd/loop/log.h"
+#include "rmd/loop/loop.h"
 #include "rmd/users/machine.h"
 #include "now.h"
 #include "rmd/host/online.h"
@@ -53,7 +54,7 @@ struct user {
     /* of rmctl limit, as the operator and as the user itself said; 0: nothing, or all */
     struct rmd_limits ordered, own;
     unsigned reported_cores; /* by the last INV_EVENT_SHARE */
-    struct rmd_domain domain;
+    struct rmd_domain *domain;
     struct rmd_confinement confinement;
 };
 
@@ -79,15 +80,11 @@ static bool recalling;   /* persisted orders are being read: do not save them me
 /* Policy of users that have not chosen one: by the file; chosen by root, or NULL. */
 static const struct rmd_policy *configured, *chosen;
 
-static struct user *user_of(struct rmd_domain *d)
-{
-    return (struct user *)((char *)d - offsetof(struct user, domain));
-}
-
 /* Has the user processes that can compute?  If they are all stopped, other users get its cores. */
 static bool is_active(const struct user *u)
 {
-    return u->domain.live > u->domain.stopped || u->joining || !options.several;
+    struct rmd_domain_counts n = rmd_domain_counts(u->domain);
+    return n.live > n.stopped || u->joining || !options.several;
 }
 
 /* The order of an operator replaces the configured limit; of that and the user's own limit the
@@ -132,9 +129,10 @@ static unsigned limit_of(uid_t uid)
 
 /* --- checks */
 
-static void handle_process_left(struct rmd_domain *d, unsigned slot, bool lives)
+static void handle_process_left(void *context, unsigned slot, bool lives)
 {
-    rmd_confinement_remove_member(d, &user_of(d)->confinement, slot, lives);
+    struct user *u = context;
+    rmd_confinement_remove_member(u->domain, &u->confinement, slot, lives);
 }
 
 static void divide_cores(void);
@@ -180,8 +178,8 @@ static void check_timer_expired(struct rmd_source *source, uint32_t events)
         return;
     bool changed = cpus_changed() | (options.several && rmd_subuid_check());
     for (struct user *u = users; u; u = u->next) {
-        changed |= rmd_domain_check(&u->domain) && options.several;
-        rmd_confinement_check(&u->domain, &u->confinement);
+        changed |= rmd_domain_check(u->domain) && options.several;
+        rmd_confinement_check(u->domain, &u->confinement);
     }
     rmd_confinement_check_nonmembers();
     if (changed)
@@ -206,11 +204,16 @@ static const struct rmd_policy *policy_of(const struct user *u)
     return policy_by(u->uid, u->chosen);
 }
 
+static bool looks_at_delivery(const struct user *u)
+{
+    return rmd_domain_rules(u->domain)->policy->looks_at_delivery;
+}
+
 static void handle_sample(void)
 {
     for (struct user *u = users; u; u = u->next)
-        if (u->domain.policy->looks_at_delivery)
-            rmd_domain_reconsider(&u->domain);
+        if (looks_at_delivery(u))
+            rmd_domain_reconsider(u->domain);
 }
 
 /* While there is a policy that wants to know what cores deliver. */
@@ -218,7 +221,7 @@ static void set_sampling(void)
 {
     bool needed = false;
     for (struct user *u = users; u; u = u->next)
-        needed |= is_active(u) && u->domain.policy->looks_at_delivery;
+        needed |= is_active(u) && looks_at_delivery(u);
     rmd_machine_sample(needed);
 }
 
@@ -362,10 +365,11 @@ static void plan_cores(void)
                 owner[c] = (int)i;
     }
     for (struct user *u = users; u; u = u->next)
-        u->domain.due = is_active(u) ? 0 : u->domain.due;
+        if (is_active(u))
+            rmd_domain_set_due(u->domain, 0);
     for (unsigned i = 0; i < n; i++) {
         placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
-        share[i].user->domain.due = share[i].units;
+        rmd_domain_set_due(share[i].user->domain, share[i].units);
     }
     placed[n] = (struct rmd_placed){.target = gone, .keep = -1, .wish = -1};
     rmd_units_place(&units, owner, NULL, placed, n + (gone > 0));
@@ -379,11 +383,12 @@ static void plan_cores(void)
 static void admit_core(unsigned core)
 {
     struct user *u = next_user[core];
-    inv_assert(!current_user[core] || current_user[core]->domain.grant[core] == RMD_NOT_GRANTED);
+    inv_assert(!current_user[core] ||
+               rmd_domain_grant(current_user[core]->domain, core) == RMD_NOT_GRANTED);
     current_user[core] = u;
     asked_ns[core] = 0;
     if (u)
-        rmd_domain_admit(&u->domain, core);
+        rmd_domain_admit(u->domain, core);
 }
 
 static void withdraw_core(unsigned core)
@@ -391,19 +396,19 @@ static void withdraw_core(unsigned core)
     if (current_user[core] == next_user[core]) {
         asked_ns[core] = 0;
         if (current_user[core])
-            rmd_domain_admit(&current_user[core]->domain, core); /* ends a revocation */
+            rmd_domain_admit(current_user[core]->domain, core); /* ends a revocation */
         return;
     }
     if (!current_user[core])
         return;
-    bool left = rmd_domain_withdraw(&current_user[core]->domain, core);
+    bool left = rmd_domain_withdraw(current_user[core]->domain, core);
     if (!asked_ns[core] && !left)
         asked_ns[core] = inv_now_ns();
     if (asked_ns[core] &&
         inv_now_ns() - asked_ns[core] >= (uint64_t)settings->reclaim_bound_us * 1000 && !left) {
         rmd_log(RMD_INFO, "user %u: core %u taken by force", (unsigned)current_user[core]->uid,
                 core);
-        rmd_domain_expel(&current_user[core]->domain, core);
+        rmd_domain_expel(current_user[core]->domain, core);
         left = true;
     }
     if (left)
@@ -415,7 +420,7 @@ static bool unit_is_left(unsigned unit)
 {
     bool all = true;
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
-        all &= !current_user[c] || rmd_domain_has_left(&current_user[c]->domain, c);
+        all &= !current_user[c] || rmd_domain_has_left(current_user[c]->domain, c);
     return all;
 }
 
@@ -432,14 +437,15 @@ static void set_bound_timer(void)
 static void add_share_events(void)
 {
     for (struct user *u = users; u; u = u->next) {
-        if (u->domain.granted != u->reported_cores)
+        unsigned granted = rmd_domain_granted(u->domain);
+        if (granted != u->reported_cores)
             rmd_event((struct inv_event){.kind = INV_EVENT_SHARE,
                                          .uid = u->uid,
                                          .rank = -1,
                                          .before = u->reported_cores,
-                                         .after = u->domain.granted},
+                                         .after = granted},
                       NULL);
-        u->reported_cores = u->domain.granted;
+        u->reported_cores = granted;
     }
 }
 
@@ -449,14 +455,14 @@ static void move_cores(void)
     for (unsigned c = 0; c < topology.ncores; c++)
         withdraw_core(c);
     for (struct user *u = users; u; u = u->next)
-        rmd_confinement_update(&u->domain, &u->confinement); /* before others get its cores */
+        rmd_confinement_update(u->domain, &u->confinement); /* before others get its cores */
     for (unsigned k = 0; k < units.count; k++)
         if (current_user[units.first[k]] != next_user[units.first[k]] && unit_is_left(k))
             for (unsigned c = units.first[k]; c < units.first[k + 1]; c++)
                 admit_core(c);
     for (struct user *u = users; u; u = u->next) {
-        rmd_confinement_update(&u->domain, &u->confinement);
-        rmd_domain_share(&u->domain);
+        rmd_confinement_update(u->domain, &u->confinement);
+        rmd_domain_share(u->domain);
     }
     add_share_events();
     set_bound_timer();
@@ -472,9 +478,9 @@ static bool cores_are_moving(void)
     return false;
 }
 
-static void handle_core_left(struct rmd_domain *d)
+static void handle_core_left(void *context)
 {
-    (void)d;
+    (void)context;
     if (cores_are_moving())
         move_cores();
 }
@@ -505,7 +511,7 @@ static void free_user(struct user *u)
     }
     *link = u->next;
     rmd_confinement_free(&u->confinement);
-    rmd_domain_close(&u->domain);
+    rmd_domain_free(u->domain);
     free(u);
 }
 
@@ -554,15 +560,16 @@ static void note_orders(void)
  * user. */
 static bool traced_by_another(const struct user *u)
 {
-    return u->domain.trace && rmd_trace_taker(&u->domain) != u->uid;
+    uid_t taker;
+    return rmd_trace_taker(u->domain, &taker) && taker != u->uid;
 }
 
 /* Does the user have only reports, and orders and traces of its own?  A user with stopped processes
  * is not forgotten, nor one with limits by an operator: they would no longer hold. */
 static bool is_forgettable(const struct user *u)
 {
-    return !is_active(u) && !u->domain.live && !traced_by_another(u) && !u->ordered.cores &&
-           !u->ordered.job_cores && !has_cores(u);
+    return !is_active(u) && !rmd_domain_live(u->domain) && !traced_by_another(u) &&
+           !u->ordered.cores && !u->ordered.job_cores && !has_cores(u);
 }
 
 static bool has_own_orders(const struct user *u)
@@ -621,25 +628,26 @@ static void forget_excess_users(void)
         note_orders(); /* or the next rmd would know again */
 }
 
-static void handle_domain_emptied(struct rmd_domain *d)
+static void handle_domain_emptied(void *context)
 {
-    struct user *u = user_of(d);
-    inv_assert(!d->live);
+    struct user *u = context;
+    inv_assert(!rmd_domain_live(u->domain));
     u->idle_since = ++idle_number;
     if (options.several && !u->joining) {
         rmd_log(RMD_INFO, "user %u: the last process has gone", (unsigned)u->uid);
-        rmd_confinement_lift(&u->domain, &u->confinement);
-        rmd_domain_drop_empty_table(d);
+        rmd_confinement_lift(u->domain, &u->confinement);
+        rmd_domain_drop_empty_table(u->domain);
         divide_cores();
     }
     if (options.emptied && !rmd_users_live())
         options.emptied();
 }
 
-static void handle_table_changed(struct rmd_domain *d, int fd)
+static void handle_table_changed(void *context, int table_fd, int state_fd)
 {
+    const struct user *u = context;
     if (options.store)
-        options.store(user_of(d)->uid, fd, fd >= 0 && d->state ? d->state_fd : -1);
+        options.store(u->uid, table_fd, state_fd);
 }
 
 static void configure_user(struct user *u)
@@ -648,11 +656,11 @@ static void configure_user(struct user *u)
     if (own.policy != u->configured)
         u->chosen = NULL; /* the last word is the operator's */
     u->configured = own.policy;
-    u->domain.policy = policy_of(u);
-    u->domain.tuning = settings->tuning;
-    struct rmd_limits limits = rmd_users_limits(u->uid);
-    u->domain.max_job_cores = limits.job_cores;
-    u->domain.reclaim_bound_us = settings->reclaim_bound_us;
+    struct rmd_domain_rules rules = {.policy = policy_of(u),
+                                     .tuning = settings->tuning,
+                                     .reclaim_bound_us = settings->reclaim_bound_us,
+                                     .max_job_cores = rmd_users_limits(u->uid).job_cores};
+    rmd_domain_set_rules(u->domain, &rules);
     u->confinement.whole_user = own.whole_user && u->uid != 0; /* root's are the machine's own */
 }
 
@@ -662,21 +670,23 @@ static struct user *add_user(uid_t uid)
     struct user *u = options.several || !users ? calloc(1, sizeof *u) : NULL;
     if (!u)
         return NULL;
-    u->domain.topology = topology;
-    u->domain.smt = settings->smt;
-    if (rmd_domain_open(&u->domain)) {
+    const struct rmd_domain_options about = {
+        .topology = &topology,
+        .smt = settings->smt,
+        .uid = uid,
+        .procs_hint = options.procs_hint,
+        .delivered = rmd_machine_delivered(),
+        .saves_state = options.store != NULL,
+        .calls = {u, handle_domain_emptied, handle_process_left, handle_core_left,
+                  handle_table_changed},
+    };
+    u->domain = rmd_domain_new(&about);
+    if (!u->domain) {
         free(u);
         return NULL;
     }
-    u->uid = u->domain.uid = uid;
+    u->uid = uid;
     u->idle_since = ++idle_number;
-    u->domain.delivered = rmd_machine_delivered();
-    u->domain.procs_hint = options.procs_hint;
-    u->domain.emptied = handle_domain_emptied;
-    u->domain.left = handle_process_left;
-    u->domain.core_left = handle_core_left;
-    u->domain.table_changed = handle_table_changed;
-    u->domain.saves_state = options.store != NULL;
     configure_user(u);
     struct user **link = &users;
     while (*link)
@@ -739,13 +749,14 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
 void rmd_users_close(void)
 {
     rmd_confinement_end();
+    options.store = NULL; /* stored tables are for the next rmd */
     while (users) {
         struct user *u = users;
+        struct rmd_member member;
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-            if (u->domain.procs[s].used)
-                handle_process_left(&u->domain, s, true);
-        rmd_confinement_lift(&u->domain, &u->confinement);
-        u->domain.table_changed = NULL; /* stored tables are for the next rmd */
+            if (rmd_domain_member(u->domain, s, &member))
+                handle_process_left(u, s, true);
+        rmd_confinement_lift(u->domain, &u->confinement);
         free_user(u);
     }
     rmd_trace_end();
@@ -753,9 +764,10 @@ void rmd_users_close(void)
 
 static void add_policy_event(const struct user *u, const struct rmd_policy *before)
 {
-    if (u->domain.policy != before)
+    const struct rmd_policy *now = rmd_domain_rules(u->domain)->policy;
+    if (now != before)
         rmd_event((struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
-                  u->domain.policy->name);
+                  now->name);
 }
 
 void rmd_users_reconfigured(void)
@@ -764,10 +776,10 @@ void rmd_users_reconfigured(void)
         chosen = NULL;
     configured = settings->all.policy;
     for (struct user *u = users; u; u = u->next) {
-        const struct rmd_policy *before = u->domain.policy;
+        const struct rmd_policy *before = rmd_domain_rules(u->domain)->policy;
         configure_user(u);
         add_policy_event(u, before);
-        rmd_domain_reconfigured(&u->domain);
+        rmd_domain_reconfigured(u->domain);
     }
     note_orders();
     divide_cores();
@@ -786,8 +798,8 @@ bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
     }
     note_orders();
     for (u = users; u; u = u->next) {
-        const struct rmd_policy *before = u->domain.policy;
-        rmd_domain_set_policy(&u->domain, policy_of(u));
+        const struct rmd_policy *before = rmd_domain_rules(u->domain)->policy;
+        rmd_domain_set_policy(u->domain, policy_of(u));
         add_policy_event(u, before);
     }
     set_sampling();
@@ -808,13 +820,13 @@ bool rmd_users_served(uid_t uid)
 struct rmd_domain *rmd_users_domain(uid_t uid)
 {
     struct user *u = find_user(uid);
-    return u ? &u->domain : NULL;
+    return u ? u->domain : NULL;
 }
 
 struct rmd_domain *rmd_users_known(uid_t uid)
 {
     struct user *u = known_user(uid);
-    return u ? &u->domain : NULL;
+    return u ? u->domain : NULL;
 }
 
 /* Units are these persons'. */
@@ -839,13 +851,13 @@ static int check_newcomer(struct user *newcomer)
     unsigned n = 0, ids = 0;
     for (struct user *u = users; u; u = u->next) {
         bool same = person_of(u) == person_of(newcomer);
-        n += u->domain.live > 0;
-        ids += same && u->domain.live > 0;
+        n += rmd_domain_live(u->domain) > 0;
+        ids += same && rmd_domain_live(u->domain) > 0;
         known |= same && is_active(u);
     }
-    if (!newcomer->domain.live && n >= RMD_STORED_USERS)
+    if (!rmd_domain_live(newcomer->domain) && n >= RMD_STORED_USERS)
         return EUSERS;
-    if (!newcomer->domain.live && ids >= IDS_MAX)
+    if (!rmd_domain_live(newcomer->domain) && ids >= IDS_MAX)
         return EDQUOT;
     inv_assert(!newcomer->joining);
     newcomer->joining = true;
@@ -913,10 +925,10 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
         log_first_process(u, pid);
         divide_cores();
     }
-    int slot = rmd_domain_join(&u->domain, pid, pidfd, request), error = errno;
+    int slot = rmd_domain_join(u->domain, pid, pidfd, request), error = errno;
     u->joining = false;
     if (slot >= 0)
-        rmd_confinement_add_member(&u->domain, &u->confinement, (unsigned)slot);
+        rmd_confinement_add_member(u->domain, &u->confinement, (unsigned)slot);
     else if (!is_active(u))
         divide_cores();
     set_check_timer();
@@ -929,10 +941,10 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
 struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot)
 {
     for (struct user *u = users; u; u = u->next) {
-        int s = any || u->uid == uid ? rmd_domain_slot(&u->domain, pid) : -1;
+        int s = any || u->uid == uid ? rmd_domain_slot(u->domain, pid) : -1;
         if (s >= 0) {
             *slot = (unsigned)s;
-            return &u->domain;
+            return u->domain;
         }
     }
     return NULL;
@@ -941,7 +953,7 @@ struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot
 void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *context)
 {
     for (struct user *u = users; u; u = u->next)
-        visit(&u->domain, context);
+        visit(u->domain, context);
 }
 
 const struct rmd_units *rmd_users_units(void)
@@ -1009,7 +1021,7 @@ bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
         if (v != u && person_of(v) != uid)
             continue;
         configure_user(v);
-        rmd_domain_reconfigured(&v->domain);
+        rmd_domain_reconfigured(v->domain);
     }
     divide_cores();
     return true;
@@ -1135,23 +1147,24 @@ static void resume_cores(struct user *u)
     for (unsigned c = 0; c < topology.ncores; c++) {
         if (current_user[c] == u)
             current_user[c] = NULL;
-        if (u->domain.grant[c] == RMD_NOT_GRANTED)
+        if (rmd_domain_grant(u->domain, c) == RMD_NOT_GRANTED)
             continue;
         if (current_user[c]) {
-            rmd_domain_withdraw(&u->domain, c);
-            rmd_domain_expel(&u->domain, c);
+            rmd_domain_withdraw(u->domain, c);
+            rmd_domain_expel(u->domain, c);
             continue;
         }
         current_user[c] = next_user[c] = u;
-        asked_ns[c] = u->domain.grant[c] == RMD_REVOKING ? inv_now_ns() : 0;
+        asked_ns[c] = rmd_domain_grant(u->domain, c) == RMD_REVOKING ? inv_now_ns() : 0;
     }
 }
 
 static int take_over_user(struct user *u, const struct former *f)
 {
     int n =
-        f->table >= 0 && f->state >= 0 ? rmd_domain_take_over(&u->domain, f->table, f->state) : -1;
-    if (u->domain.table) { /* it owns the descriptors of f, even if its last process has ended */
+        f->table >= 0 && f->state >= 0 ? rmd_domain_take_over(u->domain, f->table, f->state) : -1;
+    /* a domain with a table owns the descriptors of f, even if its last process has ended */
+    if (rmd_domain_table(u->domain)) {
         rmd_log(RMD_NOTICE, "user %u: took back a core table with %d processes", (unsigned)f->uid,
                 n);
         resume_cores(u);
@@ -1188,14 +1201,14 @@ void rmd_users_take_over(void)
     cpus_changed();
     divide_cores();
     for (struct user *u = users; u; u = u->next)
-        if (u->domain.table && !u->domain.live)
-            rmd_domain_reset(&u->domain); /* its last process ended during the takeover */
+        if (rmd_domain_table(u->domain) && !rmd_domain_live(u->domain))
+            rmd_domain_reset(u->domain); /* its last process ended during the takeover */
 }
 
 unsigned rmd_users_live(void)
 {
     unsigned n = 0;
     for (struct user *u = users; u; u = u->next)
-        n += u->domain.live;
+        n += rmd_domain_live(u->domain);
     return n;
 }
