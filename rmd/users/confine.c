@@ -5,7 +5,6 @@
 #include "rmd/host/cgroup.h"
 #include "rmd/host/enforce.h"
 #include "rmd/loop/log.h"
-#include "rmd/users/nonmembers.h"
 #include "now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
@@ -18,39 +17,26 @@
 enum { GENERATIONS = 16 };    /* ancestors that are searched for a member: bounds the time */
 enum { BURST_NS = 20000000 }; /* processor time that checks may take at once, before they pause */
 
-static enum rmd_enforce enforcement;
-static struct inv_cpus possible; /* CPUs that rmd may use, and those of its cores */
-static struct inv_cpus offline;  /* now */
-static bool cpusets;             /* enforce by cpusets, not by affinity */
-static bool required; /* false for an rmd of one user until a core is drained or limited */
-static struct rmd_confinement *confinements; /* the active ones */
-
-int rmd_confinement_begin(const struct inv_topology *cores, enum rmd_enforce enforce, bool always,
-                          const char *base)
+int rmd_enforcement_begin(struct rmd_enforcement *e, const struct inv_topology *cores,
+                          enum rmd_enforce how, bool always, const char *base)
 {
-    enforcement = enforce;
-    required = always;
-    if (inv_cpus_get(0, &possible))
+    e->how = how;
+    e->required = always;
+    if (inv_cpus_get(0, &e->possible))
         return -1;
     for (unsigned c = 0; c < cores->ncores && !cores->emulated; c++)
-        inv_cpus_add(&possible, (size_t)cores->os_cpu[c]);
-    if (required && enforcement == RMD_ENFORCE_CPUSET) {
-        cpusets = rmd_cgroup_open(*base == '/' ? base : NULL);
-        if (!cpusets)
+        inv_cpus_add(&e->possible, (size_t)cores->os_cpu[c]);
+    if (e->required && e->how == RMD_ENFORCE_CPUSET) {
+        e->cpusets = rmd_cgroup_open(*base == '/' ? base : NULL);
+        if (!e->cpusets)
             rmd_log(RMD_WARNING, "enforcing by affinity, since there are no cpusets");
     }
-    return rmd_nonmembers_begin(&possible, cpusets);
+    return 0;
 }
 
-void rmd_confinement_require(void) { required = true; }
-
-void rmd_confinement_set_offline(const struct inv_cpus *cpus) { offline = *cpus; }
-
-const struct rmd_confinement *rmd_confinements(void) { return confinements; }
-
-const struct rmd_confinement *rmd_confinement_of(uid_t uid)
+const struct rmd_confinement *rmd_confinement_of(const struct rmd_enforcement *e, uid_t uid)
 {
-    const struct rmd_confinement *con = confinements;
+    const struct rmd_confinement *con = e->first;
     while (con && rmd_domain_uid(con->domain) != uid)
         con = con->next;
     return con;
@@ -60,13 +46,13 @@ static void list_confinement(struct rmd_confinement *con, const struct rmd_domai
 {
     con->active = true;
     con->domain = d;
-    con->next = confinements;
-    confinements = con;
+    con->next = con->by->first;
+    con->by->first = con;
 }
 
 static void unlist_confinement(struct rmd_confinement *con)
 {
-    struct rmd_confinement **link = &confinements;
+    struct rmd_confinement **link = &con->by->first;
     if (!con->active)
         return;
     while (*link != con)
@@ -75,7 +61,10 @@ static void unlist_confinement(struct rmd_confinement *con)
     con->active = false;
 }
 
-static bool is_enforced(void) { return required && enforcement != RMD_ENFORCE_NONE; }
+static bool is_enforced(const struct rmd_enforcement *e)
+{
+    return e->required && e->how != RMD_ENFORCE_NONE;
+}
 
 static bool domain_has_core(const struct rmd_domain *d, unsigned core)
 {
@@ -83,13 +72,14 @@ static bool domain_has_core(const struct rmd_domain *d, unsigned core)
 }
 
 /* The CPUs of the domain's cores; with `others` also CPUs that are no core of rmd. */
-static struct inv_cpus cpus_of(const struct rmd_domain *d, bool others)
+static struct inv_cpus cpus_of(const struct rmd_domain *d, const struct rmd_enforcement *e,
+                               bool others)
 {
     const struct inv_topology *cores = rmd_domain_topology(d);
     struct inv_cpus set;
     inv_cpus_clear(&set);
     if (others)
-        set = possible;
+        set = e->possible;
     for (unsigned c = 0; c < cores->ncores; c++)
         if (domain_has_core(d, c))
             inv_cpus_add(&set, (size_t)cores->os_cpu[c]);
@@ -108,17 +98,18 @@ static struct inv_cpus cpus_until_now(const struct rmd_domain *d, const struct r
         return con->allowed;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (rmd_domain_member(d, s, &member) && !inv_cpus_get(member.pid, &set)) {
-            inv_cpus_and(&set, &set, &possible);
+            inv_cpus_and(&set, &set, &con->by->possible);
             return set;
         }
-    return possible;
+    return con->by->possible;
 }
 
 /* Adds the first CPU of `of` that is online.  False: none is. */
-static bool add_first(struct inv_cpus *set, const struct inv_cpus *of)
+static bool add_online(struct inv_cpus *set, const struct rmd_enforcement *e,
+                       const struct inv_cpus *of)
 {
     for (size_t cpu = 0; cpu < INV_MAX_CPUS; cpu++)
-        if (inv_cpus_has(of, cpu) && !inv_cpus_has(&offline, cpu)) {
+        if (inv_cpus_has(of, cpu) && !inv_cpus_has(&e->offline, cpu)) {
             inv_cpus_add(set, cpu);
             return true;
         }
@@ -131,9 +122,9 @@ static bool add_first(struct inv_cpus *set, const struct inv_cpus *of)
 static struct inv_cpus cpus_without_cores(const struct rmd_domain *d,
                                           const struct rmd_confinement *con)
 {
-    struct inv_cpus set = cpus_of(d, true), had = cpus_until_now(d, con);
-    if (!inv_cpus_count(&set) && !add_first(&set, &had))
-        add_first(&set, &possible);
+    struct inv_cpus set = cpus_of(d, con->by, true), had = cpus_until_now(d, con);
+    if (!inv_cpus_count(&set) && !add_online(&set, con->by, &had))
+        add_online(&set, con->by, &con->by->possible);
     return set;
 }
 
@@ -220,7 +211,7 @@ static bool enter_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsi
 
 static bool is_confined_by_affinity(const struct rmd_confinement *con, unsigned slot)
 {
-    return !cpusets || con->by_affinity[slot];
+    return !con->by->cpusets || con->by_affinity[slot];
 }
 
 /* The process is in no cpuset, or its cpuset has other CPUs. */
@@ -237,14 +228,14 @@ static void rely_on_cpuset(struct rmd_confinement *con, unsigned slot, const str
                            const struct inv_cpus *given)
 {
     if (con->by_affinity[slot])
-        rmd_affinity_release(p->pid, p->pidfd, &possible, given, &con->cpus);
+        rmd_affinity_release(p->pid, p->pidfd, &con->by->possible, given, &con->cpus);
     con->by_affinity[slot] = false;
 }
 
 static void set_cpuset(const struct rmd_domain *d, struct rmd_confinement *con)
 {
     bool was_stale = con->cpuset_stale;
-    con->cpus = rmd_domain_granted(d) ? cpus_of(d, false) : con->allowed;
+    con->cpus = rmd_domain_granted(d) ? cpus_of(d, con->by, false) : con->allowed;
     con->cpuset_stale = !rmd_cgroup_confine(rmd_domain_uid(d), &con->cpus);
     if (con->cpuset_stale && !was_stale)
         rmd_log(RMD_WARNING, "user %u: cannot change its cpuset: %s: enforcing by affinity",
@@ -273,42 +264,42 @@ static void confine_by_cpuset(struct rmd_domain *d, struct rmd_confinement *con,
     pin_holders(d);
 }
 
-void rmd_confinement_update(struct rmd_domain *d, struct rmd_confinement *con)
+bool rmd_confinement_update(struct rmd_domain *d, struct rmd_confinement *con)
 {
     struct rmd_domain_counts n = rmd_domain_counts(d);
     struct rmd_member p;
     bool all_stopped = n.live && n.stopped == n.live;
-    if (!is_enforced() || !(n.granted || con->active || all_stopped))
-        return; /* wait for its first core: no process can enter an empty cpuset */
+    if (!is_enforced(con->by) || !(n.granted || con->active || all_stopped))
+        return false; /* wait for its first core: no process can enter an empty cpuset */
     struct inv_cpus before = con->allowed;
-    struct inv_cpus now = n.granted ? cpus_of(d, true) : cpus_without_cores(d, con);
+    struct inv_cpus now = n.granted ? cpus_of(d, con->by, true) : cpus_without_cores(d, con);
     bool first = !con->active;
     if (!first && inv_cpus_equal(&before, &now))
-        return;
+        return false;
     con->allowed = now;
     con->before = first ? now : before;
     if (first)
         list_confinement(con, d);
-    if (cpusets) {
+    if (con->by->cpusets) {
         confine_by_cpuset(d, con, &con->before);
     } else {
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
             if (rmd_domain_member(d, s, &p))
                 confine_process(d, con, &p, first ? NULL : &before);
     }
-    rmd_nonmembers_changed();
     rmd_domain_confined(d);
+    return true;
 }
 
 void rmd_confinement_add_member(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot)
 {
     struct rmd_member p;
-    if (!is_enforced() || !con->active)
+    if (!is_enforced(con->by) || !con->active)
         return; /* wait for its first core */
-    if (cpusets)
+    if (con->by->cpusets)
         confine_by_cpuset(d, con, &con->allowed);
-    else if (!inv_cpus_equal(&con->allowed, &possible) && /* else each thread is read for nothing */
-             rmd_domain_member(d, slot, &p))
+    /* where all CPUs are allowed each thread would be read for nothing */
+    else if (!inv_cpus_equal(&con->allowed, &con->by->possible) && rmd_domain_member(d, slot, &p))
         confine_process(d, con, &p, NULL);
 }
 
@@ -330,9 +321,9 @@ void rmd_confinement_check(struct rmd_domain *d, struct rmd_confinement *con)
 static void restore_affinity(const struct rmd_confinement *con, unsigned slot,
                              const struct rmd_member *p)
 {
-    if (con->active && is_enforced() && is_confined_by_affinity(con, slot) &&
-        !inv_cpus_equal(&con->allowed, &possible))
-        rmd_affinity_confine(p->pid, p->pidfd, &possible, &con->allowed);
+    if (con->active && is_enforced(con->by) && is_confined_by_affinity(con, slot) &&
+        !inv_cpus_equal(&con->allowed, &con->by->possible))
+        rmd_affinity_confine(p->pid, p->pidfd, &con->by->possible, &con->allowed);
 }
 
 /* Moves the process to its own former group, else to one that another process of the user had. */
@@ -367,10 +358,8 @@ void rmd_confinement_remove_member(struct rmd_domain *d, struct rmd_confinement 
 
 void rmd_confinement_lift(struct rmd_domain *d, struct rmd_confinement *con)
 {
-    if (con->active)
-        rmd_nonmembers_changed();
     unlist_confinement(con);
-    if (cpusets)
+    if (con->by->cpusets)
         rmd_cgroup_release(rmd_domain_uid(d), con->home);
 }
 
@@ -382,13 +371,13 @@ void rmd_confinement_free(struct rmd_confinement *con)
     free(con->home);
 }
 
-void rmd_confinement_check_nonmembers(void)
+void rmd_enforcement_remove_leftovers(const struct rmd_enforcement *e)
 {
-    rmd_nonmembers_scan();
-    if (cpusets)
+    if (e->cpusets)
         rmd_cgroup_remove_leftovers();
 }
 
-void rmd_confinement_end(void) { rmd_nonmembers_end(); }
-
-bool rmd_confinement_has_leftovers(void) { return cpusets && rmd_cgroup_has_leftovers(); }
+bool rmd_enforcement_has_leftovers(const struct rmd_enforcement *e)
+{
+    return e->cpusets && rmd_cgroup_has_leftovers();
+}
