@@ -419,8 +419,8 @@ static void run_managed(const struct invade_options *o) __attribute__((noreturn)
 static void run_managed(const struct invade_options *given)
 {
     struct invade_options options = *given, *o = &options;
-    static struct invade_paths paths;
-    static struct invade_manager manager = {.control = -1};
+    struct invade_paths paths = {0};
+    struct invade_manager manager = {.control = -1};
     struct invade_report report;
     if (!open_files(&report, o, false))
         exit(INVADE_FAILED);

@@ -314,9 +314,8 @@ static int run_all(struct comparison *c)
 
 void invade_compare(const struct invade_options *o, invade_become managed)
 {
-    static struct comparison c;
+    struct comparison c = {.o = o};
     refuse_rank();
-    c.o = o;
     c.managed = managed;
     c.environment = environ;
     c.stock_environment = stock_environment(environ);

@@ -132,7 +132,7 @@ static void *fuzz_orders(int fd, size_t bytes)
     return bytes > sizeof orders ? MAP_FAILED : orders;
 }
 
-#define fstat(fd, st) fuzz_orders_stat(fd, st, sizeof *memory)
+#define fstat(fd, st) fuzz_orders_stat(fd, st, sizeof *persisted.memory)
 #define fcntl(fd, what, ...) ((void)fuzz_look(fd), F_SEAL_SHRINK)
 #define mmap(at, bytes, protection, flags, fd, offset) fuzz_orders(fd, bytes)
 #define munmap(at, bytes) ((void)(at))
@@ -153,11 +153,11 @@ static void be_holder(void)
             handle_message(&client);
         if (client < 0)
             drop_unused();
-        if (nitems > nfds - before)
+        if (holder.nitems > nfds - before)
             abort();
     }
-    while (nitems)
-        drop_item(nitems - 1);
+    while (holder.nitems)
+        drop_item(holder.nitems - 1);
     if (client >= 0)
         disconnect(&client);
 }
@@ -174,7 +174,7 @@ static void be_rmd(void)
 {
     bool busy, ends = fuzz_number(&input, 1) % 2;
     if (ends) {
-        holder_fd = fuzz_fd(PEER);
+        holder.fd = fuzz_fd(PEER);
         rmd_fd_holder_close();
         return;
     }

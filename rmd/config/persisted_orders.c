@@ -27,8 +27,11 @@ struct memory {
     struct rmd_power_knob knob[RMD_POWER_KNOBS];
 };
 
-static struct memory *memory; /* NULL: no order and no power cap */
-static int memory_fd = -1;
+/* Of the main thread. */
+static struct {
+    struct memory *memory; /* NULL: no order and no power cap */
+    int fd;
+} persisted = {.fd = -1};
 
 static struct memory *map_memory(int fd)
 {
@@ -38,28 +41,28 @@ static struct memory *map_memory(int fd)
 
 static void drop_memory(void)
 {
-    if (!memory)
+    if (!persisted.memory)
         return;
-    munmap(memory, sizeof *memory);
-    close(memory_fd);
-    memory = NULL;
+    munmap(persisted.memory, sizeof *persisted.memory);
+    close(persisted.fd);
+    persisted.memory = NULL;
 }
 
 static bool make_memory(void)
 {
-    memory_fd = memfd_create("invasive-rmd-orders", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (memory_fd >= 0 && !inv_memory_resize(memory_fd, sizeof *memory) &&
-        !fcntl(memory_fd, F_ADD_SEALS, SEALS))
-        memory = map_memory(memory_fd);
-    if (memory) {
-        memory->version = RMD_PERSISTED_VERSION;
-        memory->bytes = (uint32_t)sizeof *memory;
-        memory->magic = MAGIC;
+    persisted.fd = memfd_create("invasive-rmd-orders", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (persisted.fd >= 0 && !inv_memory_resize(persisted.fd, sizeof *persisted.memory) &&
+        !fcntl(persisted.fd, F_ADD_SEALS, SEALS))
+        persisted.memory = map_memory(persisted.fd);
+    if (persisted.memory) {
+        persisted.memory->version = RMD_PERSISTED_VERSION;
+        persisted.memory->bytes = (uint32_t)sizeof *persisted.memory;
+        persisted.memory->magic = MAGIC;
         return true;
     }
     rmd_log(RMD_WARNING, "orders are not kept for a restart: %s", strerror(errno));
-    if (memory_fd >= 0)
-        close(memory_fd);
+    if (persisted.fd >= 0)
+        close(persisted.fd);
     return false;
 }
 
@@ -76,44 +79,44 @@ static bool has_orders(const struct rmd_persisted_orders *s)
 void rmd_persisted_save(const struct rmd_persisted_orders *now, void (*store)(int fd))
 {
     const struct rmd_power_knob *knob;
-    bool any = has_orders(now) || rmd_persisted_power(&knob), fresh = any && !memory;
-    if (!any && memory) {
+    bool any = has_orders(now) || rmd_persisted_power(&knob), fresh = any && !persisted.memory;
+    if (!any && persisted.memory) {
         store(-1);
         drop_memory();
     }
     if (!any || (fresh && !make_memory()))
         return;
-    uint32_t next = !atomic_load_explicit(&memory->valid, memory_order_relaxed);
-    memcpy(&memory->copy[next], now, bytes_of(now));
+    uint32_t next = !atomic_load_explicit(&persisted.memory->valid, memory_order_relaxed);
+    memcpy(&persisted.memory->copy[next], now, bytes_of(now));
     /* release: the next rmd, which reads `valid`, finds the copy complete */
-    atomic_store_explicit(&memory->valid, next, memory_order_release);
+    atomic_store_explicit(&persisted.memory->valid, next, memory_order_release);
     if (fresh)
-        store(memory_fd);
+        store(persisted.fd);
 }
 
 unsigned rmd_persisted_power(const struct rmd_power_knob **knob)
 {
-    if (!memory)
+    if (!persisted.memory)
         return 0;
-    *knob = memory->knob;
-    return atomic_load_explicit(&memory->nknobs, memory_order_relaxed);
+    *knob = persisted.memory->knob;
+    return atomic_load_explicit(&persisted.memory->nknobs, memory_order_relaxed);
 }
 
 /* One copy suffices: while it is written there is nothing to restore. */
 void rmd_persisted_save_power(const struct rmd_power_knob *knob, unsigned count,
                               void (*store)(int fd))
 {
-    bool fresh = count && !memory;
-    if ((!count && !memory) || (fresh && !make_memory()))
+    bool fresh = count && !persisted.memory;
+    if ((!count && !persisted.memory) || (fresh && !make_memory()))
         return;
-    atomic_store(&memory->nknobs, 0);
+    atomic_store(&persisted.memory->nknobs, 0);
     if (count)
-        memcpy(memory->knob, knob, count * sizeof *knob);
+        memcpy(persisted.memory->knob, knob, count * sizeof *knob);
     /* release: as in rmd_persisted_save */
-    atomic_store_explicit(&memory->nknobs, count, memory_order_release);
+    atomic_store_explicit(&persisted.memory->nknobs, count, memory_order_release);
     if (fresh)
-        store(memory_fd);
-    if (!count && !has_orders(&memory->copy[atomic_load(&memory->valid)])) {
+        store(persisted.fd);
+    if (!count && !has_orders(&persisted.memory->copy[atomic_load(&persisted.memory->valid)])) {
         store(-1);
         drop_memory();
     }
@@ -157,12 +160,13 @@ const struct rmd_persisted_orders *rmd_persisted_load(int fd)
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
     bool ours =
-        !fstat(fd, &st) && st.st_size == sizeof *memory && seals >= 0 && (seals & F_SEAL_SHRINK);
+        !fstat(fd, &st) && st.st_size == sizeof *persisted.memory && seals >= 0 &&
+        (seals & F_SEAL_SHRINK);
     struct memory *m = ours ? map_memory(fd) : NULL;
     if (m && is_plausible(m)) {
         drop_memory();
-        memory = m;
-        memory_fd = fd;
+        persisted.memory = m;
+        persisted.fd = fd;
         return &m->copy[atomic_load(&m->valid)];
     }
     if (m)

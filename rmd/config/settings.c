@@ -117,7 +117,7 @@ static bool parse_fraction(const char *text, unsigned least, unsigned most, doub
 
 static bool is_machine(const char *text)
 {
-    static struct inv_topology unused;
+    struct inv_topology unused;
     return !inv_topology_emulate(&unused, text, false);
 }
 

@@ -14,15 +14,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* All of these belong to the holder of the loop's turn. */
-static struct inv_event ring[RMD_EVENTS];
-static uint64_t newest; /* number of the last one */
-static void (*on_news)(void);
-static struct rmd_source news = {.fd = -1};
+/* Of the holder of the loop's turn. */
+static struct {
+    struct inv_event ring[RMD_EVENTS];
+    uint64_t newest; /* number of the last one */
+    void (*on_news)(void);
+    struct rmd_source news;
+} events = {.news.fd = -1};
 
 void rmd_event(struct inv_event event, const char *text)
 {
-    event.number = ++newest;
+    event.number = ++events.newest;
     event.time_ns = inv_clock_ns(CLOCK_REALTIME);
     memset(event.text, 0, sizeof event.text);
     /* the text may come from a table, which processes write to, and goes to terminals */
@@ -32,10 +34,11 @@ void rmd_event(struct inv_event event, const char *text)
             break;
         event.text[i] = c >= ' ' && c <= '~' ? c : '?';
     }
-    inv_assert(ring[newest % RMD_EVENTS].number < newest); /* the oldest goes */
-    ring[newest % RMD_EVENTS] = event;
-    if (news.fd >= 0)
-        eventfd_write(news.fd, 1);
+    /* the oldest goes */
+    inv_assert(events.ring[events.newest % RMD_EVENTS].number < events.newest);
+    events.ring[events.newest % RMD_EVENTS] = event;
+    if (events.news.fd >= 0)
+        eventfd_write(events.news.fd, 1);
 }
 
 static bool is_visible(const struct inv_event *e, uid_t uid, bool operator)
@@ -45,13 +48,13 @@ static bool is_visible(const struct inv_event *e, uid_t uid, bool operator)
 
 bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event *event)
 {
-    uint64_t oldest = newest > RMD_EVENTS ? newest - RMD_EVENTS + 1 : 1;
-    if (*next == 0 || *next > newest + 1) /* a former rmd's number: all events are new */
+    uint64_t oldest = events.newest > RMD_EVENTS ? events.newest - RMD_EVENTS + 1 : 1;
+    if (*next == 0 || *next > events.newest + 1) /* a former rmd's number: all events are new */
         *next = 1;
     if (*next < oldest) {
         uint64_t lost = oldest - *next;
         *event = (struct inv_event){.number = oldest - 1,
-                                    .time_ns = ring[oldest % RMD_EVENTS].time_ns,
+                                    .time_ns = events.ring[oldest % RMD_EVENTS].time_ns,
                                     .kind = INV_EVENT_LOST,
                                     .uid = INV_UNSAID,
                                     .rank = -1,
@@ -59,9 +62,9 @@ bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event 
         *next = oldest;
         return true;
     }
-    while (*next <= newest) {
-        inv_assert(ring[*next % RMD_EVENTS].number == *next);
-        const struct inv_event *e = &ring[(*next)++ % RMD_EVENTS];
+    while (*next <= events.newest) {
+        inv_assert(events.ring[*next % RMD_EVENTS].number == *next);
+        const struct inv_event *e = &events.ring[(*next)++ % RMD_EVENTS];
         if (is_visible(e, uid, operator)) {
             *event = *e;
             return true;
@@ -70,19 +73,19 @@ bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event 
     return false;
 }
 
-uint64_t rmd_events_count(void) { return newest; }
+uint64_t rmd_events_count(void) { return events.newest; }
 
-static void handle_news(struct rmd_source *source, uint32_t events)
+static void handle_news(struct rmd_source *source, uint32_t what)
 {
     eventfd_t count;
-    (void)events;
-    if (!eventfd_read(source->fd, &count) && on_news)
-        on_news();
+    (void)what;
+    if (!eventfd_read(source->fd, &count) && events.on_news)
+        events.on_news();
 }
 
 int rmd_events_watch(void (*callback)(void))
 {
-    on_news = callback;
-    news = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), handle_news};
-    return news.fd < 0 ? -1 : rmd_watch(&news, EPOLLIN);
+    events.on_news = callback;
+    events.news = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), handle_news};
+    return events.news.fd < 0 ? -1 : rmd_watch(&events.news, EPOLLIN);
 }

@@ -14,9 +14,12 @@ enum { REPORTS_MAX = 64, RECORDS_BYTES_MAX = 1 << 13, ALL_BYTES_MAX = 1 << 14 };
 enum { REPORTS_MAX = 4096, RECORDS_BYTES_MAX = 1 << 26, ALL_BYTES_MAX = 1 << 28 };
 #endif
 
-/* Of all domains: those that have some, and what their records take. */
-static struct rmd_reports *holders;
-static uint64_t all_bytes;
+/* Of all domains: those that have reports, and what their records take.  Of the holder of the
+ * loop's turn. */
+static struct {
+    struct rmd_reports *holders;
+    uint64_t bytes;
+} kept;
 
 /* Copies the used part of the process's record.  rmd does not interpret it. */
 static struct inv_record *copy_record(struct inv_record *r, uint32_t *bytes)
@@ -93,9 +96,9 @@ struct rmd_report rmd_report_copy(const struct rmd_report *from)
 static void drop_record(struct rmd_reports *all, struct rmd_report *r)
 {
     inv_assert(all->record_bytes >= r->report.record_bytes);
-    inv_assert(all_bytes >= r->report.record_bytes);
+    inv_assert(kept.bytes >= r->report.record_bytes);
     all->record_bytes -= r->report.record_bytes;
-    all_bytes -= r->report.record_bytes;
+    kept.bytes -= r->report.record_bytes;
     r->report.record_bytes = 0;
     free(r->record);
     r->record = NULL;
@@ -128,8 +131,8 @@ static void drop_oldest_records(struct rmd_reports *all, uint64_t most)
 
 static struct rmd_reports *largest_reports(void)
 {
-    struct rmd_reports *found = holders;
-    for (struct rmd_reports *one = holders; one; one = one->next)
+    struct rmd_reports *found = kept.holders;
+    for (struct rmd_reports *one = kept.holders; one; one = one->next)
         if (one->record_bytes > found->record_bytes)
             found = one;
     return found;
@@ -140,8 +143,8 @@ static void hold(struct rmd_reports *all)
     if (all->holds)
         return;
     all->holds = true;
-    all->next = holders;
-    holders = all;
+    all->next = kept.holders;
+    kept.holders = all;
 }
 
 void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
@@ -154,9 +157,9 @@ void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
     hold(all);
     all->items[all->count++] = *report;
     all->record_bytes += report->report.record_bytes;
-    all_bytes += report->report.record_bytes;
+    kept.bytes += report->report.record_bytes;
     drop_oldest_records(all, RECORDS_BYTES_MAX);
-    while (all_bytes > ALL_BYTES_MAX) {
+    while (kept.bytes > ALL_BYTES_MAX) {
         struct rmd_reports *most = largest_reports();
         inv_assert(most && most->record_bytes > 0);
         drop_oldest_records(most, most->record_bytes - 1);
@@ -165,13 +168,13 @@ void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
 
 void rmd_reports_free(struct rmd_reports *all)
 {
-    struct rmd_reports **link = &holders;
+    struct rmd_reports **link = &kept.holders;
     while (*link && *link != all)
         link = &(*link)->next;
     if (*link)
         *link = all->next;
-    inv_assert(all_bytes >= all->record_bytes);
-    all_bytes -= all->record_bytes;
+    inv_assert(kept.bytes >= all->record_bytes);
+    kept.bytes -= all->record_bytes;
     for (unsigned i = 0; i < all->count; i++)
         free(all->items[i].record);
     free(all->items);

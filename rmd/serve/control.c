@@ -44,11 +44,14 @@ struct pending {
     bool asks; /* only; nothing has changed */
 };
 
-static struct pending *pending; /* newest first */
-static struct rmd_source poll_timer = {.fd = -1};
-static uint64_t executed;
+/* Of the loop's thread. */
+static struct {
+    struct pending *pending; /* newest first */
+    struct rmd_source poll_timer;
+    uint64_t executed;
+} commands = {.poll_timer.fd = -1};
 
-uint64_t rmd_control_count(void) { return executed; }
+uint64_t rmd_control_count(void) { return commands.executed; }
 
 static bool __attribute__((format(printf, 2, 3)))
 set_refusal(struct inv_outcome *o, const char *format, ...)
@@ -351,7 +354,7 @@ static void send_answer(struct pending *p, enum inv_outcome_status status)
 
 static void remove_pending(struct pending *p)
 {
-    struct pending **link = &pending;
+    struct pending **link = &commands.pending;
     while (*link != p)
         link = &(*link)->next;
     *link = p->next;
@@ -421,12 +424,12 @@ static uint64_t next_poll_ns(const struct pending *p, uint64_t now)
 static void set_poll_timer(void)
 {
     uint64_t now = inv_now_ns(), at = 0;
-    for (struct pending *p = pending; p; p = p->next) {
+    for (struct pending *p = commands.pending; p; p = p->next) {
         uint64_t next = next_poll_ns(p, now);
         if (!at || next < at)
             at = next;
     }
-    rmd_ring_at(&poll_timer, at);
+    rmd_ring_at(&commands.poll_timer, at);
 }
 
 /* True when it has come to its end. */
@@ -448,7 +451,7 @@ static void poll_timer_expired(struct rmd_source *source, uint32_t events)
     (void)events;
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
-    for (struct pending *p = pending, *next; p; p = next) {
+    for (struct pending *p = commands.pending, *next; p; p = next) {
         next = p->next;
         if (poll_pending(p))
             remove_pending(p);
@@ -458,17 +461,17 @@ static void poll_timer_expired(struct rmd_source *source, uint32_t events)
 
 static bool open_poll_timer(void)
 {
-    if (poll_timer.fd >= 0)
+    if (commands.poll_timer.fd >= 0)
         return true;
-    poll_timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+    commands.poll_timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
                                      poll_timer_expired};
-    return poll_timer.fd >= 0 && !rmd_watch(&poll_timer, EPOLLIN);
+    return commands.poll_timer.fd >= 0 && !rmd_watch(&commands.poll_timer, EPOLLIN);
 }
 
 static unsigned count_pending(uid_t uid)
 {
     unsigned n = 0;
-    for (struct pending *p = pending; p; p = p->next)
+    for (struct pending *p = commands.pending; p; p = p->next)
         n += rmd_person(p->asker.uid) == rmd_person(uid);
     return n;
 }
@@ -515,9 +518,9 @@ void rmd_control(const struct inv_control *command, const struct rmd_asker *aske
         free(p);
         return;
     }
-    executed++;
-    p->next = pending;
-    pending = p;
+    commands.executed++;
+    p->next = commands.pending;
+    commands.pending = p;
     if (check_effect(p))
         remove_pending(p);
     set_poll_timer();
@@ -525,7 +528,7 @@ void rmd_control(const struct inv_control *command, const struct rmd_asker *aske
 
 void rmd_control_forget(const void *client)
 {
-    for (struct pending *p = pending; p; p = p->next)
+    for (struct pending *p = commands.pending; p; p = p->next)
         if (p->asker.client == client)
             p->asker.client = NULL;
 }

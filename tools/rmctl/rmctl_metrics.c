@@ -48,7 +48,7 @@ static void add_line(json_t *samples, char *line)
 
 int rmctl_metrics(int argc, char **argv)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     rmctl_parse(argc, argv, NULL, NULL, "",
                 "Counters, in Prometheus' text format: of all users for who runs rmd, else yours.",
                 NULL);

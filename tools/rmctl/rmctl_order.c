@@ -209,7 +209,7 @@ static int print_outcome(const struct order *o, const char *socket, const struct
 /* How many there have it, of our own processes.  -1: it cannot be asked, which has been said. */
 static int count_rank(const char *socket, int rank, int *pid)
 {
-    static struct view view;
+    struct view view;
     struct inv_table *t = rmd_client_observe(socket, NULL);
     int n = 0;
     if (!t) {
@@ -256,7 +256,7 @@ static bool find_rank(struct order *o, const struct rmctl_sockets *s)
 
 static int command_process(struct order *o)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     struct inv_outcome r, refused = {0};
     const char *refuser = NULL;
     if (!rmctl_find(&s) || (o->rank != ANY_RANK && !find_rank(o, &s)))
@@ -276,7 +276,7 @@ static int command_process(struct order *o)
 
 static int command_machine(struct order *o)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     struct inv_outcome r;
     const char *socket = rmctl_find_one(&s);
     if (!socket)
@@ -290,7 +290,7 @@ static int command_machine(struct order *o)
 /* What a drain of nothing would leave. */
 static int show_drained(void)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
     struct inv_admin_snapshot *o = socket ? rmd_client_admin_snapshot(socket, INV_UNSAID) : NULL;
     char list[200], text[256];
