@@ -21,6 +21,7 @@
 #include "rmd/serve/launcher.h"
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
+#include "now.h"
 #include "rmd/users/machine.h"
 #include "rmd/serve/metrics.h"
 #include "rmd/domain/replaced.h"
@@ -43,7 +44,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #ifndef PACKAGE_VERSION
@@ -349,27 +349,22 @@ static struct rmd_source linger;
 
 static void linger_from_now(void)
 {
-    const struct itimerspec t = {.it_value.tv_sec = NODE_LINGER_S};
-    timerfd_settime(linger.fd, 0, &t, NULL);
+    rmd_ring_at(&linger, inv_now_ns() + NODE_LINGER_S * UINT64_C(1000000000));
 }
 
 static void linger_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations &&
-        !rmd_users_live())
+    if (rmd_timer_rang(source) && !rmd_users_live())
         rmd_stop(0);
 }
 
 static int watch_emptiness(void)
 {
-    linger = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                 linger_expired};
-    if (linger.fd < 0)
+    if (rmd_timer_open(&linger, linger_expired))
         return -1;
     linger_from_now();
-    return rmd_watch(&linger, EPOLLIN);
+    return 0;
 }
 
 static int find_cores(void)

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
 
 static struct {
     int epoll_fd;
@@ -58,11 +60,40 @@ void rmd_unwatch(struct rmd_source *source)
     epoll_ctl(loop.epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
 }
 
+int rmd_timer_open(struct rmd_source *timer, void (*ready)(struct rmd_source *, uint32_t))
+{
+    *timer =
+        (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), ready};
+    return timer->fd < 0 ? -1 : rmd_watch(timer, EPOLLIN);
+}
+
+void rmd_timer_close(struct rmd_source *timer)
+{
+    if (timer->fd < 0)
+        return;
+    rmd_unwatch(timer);
+    close(timer->fd);
+    timer->fd = -1;
+}
+
+bool rmd_timer_rang(const struct rmd_source *timer)
+{
+    uint64_t expirations;
+    return read(timer->fd, &expirations, sizeof expirations) == sizeof expirations;
+}
+
 void rmd_ring_at(const struct rmd_source *timer, uint64_t at_ns)
 {
     const struct itimerspec t = {
         .it_value = {(time_t)(at_ns / 1000000000u), (long)(at_ns % 1000000000u)}};
     timerfd_settime(timer->fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+void rmd_ring_every(const struct rmd_source *timer, unsigned period_ms)
+{
+    const struct timespec period = {period_ms / 1000, (long)(period_ms % 1000) * 1000000};
+    const struct itimerspec t = {.it_interval = period, .it_value = period};
+    timerfd_settime(timer->fd, 0, &t, NULL);
 }
 
 int rmd_loop(void)

@@ -23,9 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -447,9 +444,8 @@ static bool poll_pending(struct pending *p)
 
 static void poll_timer_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
     for (struct pending *p = commands.pending, *next; p; p = next) {
         next = p->next;
@@ -461,11 +457,7 @@ static void poll_timer_expired(struct rmd_source *source, uint32_t events)
 
 static bool open_poll_timer(void)
 {
-    if (commands.poll_timer.fd >= 0)
-        return true;
-    commands.poll_timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                     poll_timer_expired};
-    return commands.poll_timer.fd >= 0 && !rmd_watch(&commands.poll_timer, EPOLLIN);
+    return commands.poll_timer.fd >= 0 || !rmd_timer_open(&commands.poll_timer, poll_timer_expired);
 }
 
 static unsigned count_pending(uid_t uid)

@@ -22,8 +22,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CLIENTS_MAX = 16, HEAD_MAX = 4096, TIMEOUT_S = 5, FRESH_NS = 100000000 };
@@ -93,9 +91,8 @@ static void set_timeout_timer(void)
 
 static void timeout_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
     for (struct client *c; (c = oldest_client()) != NULL && c->until_ns <= inv_now_ns();)
         drop_client(c);
@@ -288,13 +285,12 @@ int rmd_metrics_serve(const char *where)
     http.local = a.any.sa_family == AF_UNIX;
     http.listener = (struct rmd_source){
         socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), accept_client};
-    http.timeout_timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                        timeout_expired};
     if (http.listener.fd >= 0 && a.any.sa_family != AF_UNIX)
         setsockopt(http.listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    bool good = size && http.listener.fd >= 0 && http.timeout_timer.fd >= 0 &&
+    bool good = size && http.listener.fd >= 0 &&
+                !rmd_timer_open(&http.timeout_timer, timeout_expired) &&
                 !rmd_path_listen(http.listener.fd, &a.any, size, CLIENTS_MAX) &&
-                !rmd_watch(&http.listener, EPOLLIN) && !rmd_watch(&http.timeout_timer, EPOLLIN);
+                !rmd_watch(&http.listener, EPOLLIN);
     if (!good) {
         rmd_error("cannot serve metrics at %s: %s%s", where, rmd_path_error(errno),
                   errno == EAFNOSUPPORT ? ": for rmd.service see metrics.conf in rmd(8)" : "");

@@ -38,8 +38,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #if !defined(SO_PEERPIDFD) && (defined(__x86_64__) || defined(__aarch64__))
@@ -705,9 +703,8 @@ static void serve_held_connection(struct connection *c)
 
 static void later_timer_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
     server.later_ns = 0;
     if (server.backoff_until_ns && server.backoff_until_ns <= inv_now_ns() &&
@@ -852,10 +849,8 @@ static int start_serving(const struct rmd_access *access)
 {
     server.access_for = *access;
     rmd_peer_begin();
-    server.later = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                later_timer_expired};
     server.listener.ready = accept_client;
-    return server.later.fd < 0 || rmd_watch(&server.later, EPOLLIN) ||
+    return rmd_timer_open(&server.later, later_timer_expired) ||
            rmd_events_watch(send_new_events) || rmd_watch(&server.listener, EPOLLIN);
 }
 

@@ -17,9 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 enum {
@@ -273,9 +271,8 @@ static void run_slice(struct rmd_nonmembers *x)
 static void slice_is_due(struct rmd_source *source, uint32_t events)
 {
     struct rmd_nonmembers *x = (void *)((char *)source - offsetof(struct rmd_nonmembers, timer));
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
     if (x->phase == RMD_SCAN_IDLE)
         begin_scan(x);
@@ -285,9 +282,7 @@ static void slice_is_due(struct rmd_source *source, uint32_t events)
 int rmd_nonmembers_begin(struct rmd_nonmembers *x, const struct rmd_enforcement *enforcement)
 {
     *x = (struct rmd_nonmembers){.enforcement = enforcement};
-    x->timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                   slice_is_due};
-    return x->timer.fd < 0 ? -1 : rmd_watch(&x->timer, EPOLLIN);
+    return rmd_timer_open(&x->timer, slice_is_due);
 }
 
 /* Is a process confined, or has one been? */
@@ -326,9 +321,5 @@ void rmd_nonmembers_end(struct rmd_nonmembers *x)
     free(x->known.items);
     free(x->found.items);
     x->known = x->found = (struct rmd_process_list){0};
-    if (x->timer.fd >= 0) {
-        rmd_unwatch(&x->timer);
-        close(x->timer.fd);
-        x->timer.fd = -1;
-    }
+    rmd_timer_close(&x->timer);
 }

@@ -33,9 +33,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The most idle users (without processes) that are remembered: for their reports, and for their own
@@ -185,17 +182,14 @@ static void set_check_timer(void)
     unsigned ms = needed ? users.settings->check_interval_ms : 0;
     if (ms == users.check_running_ms)
         return;
-    struct itimerspec t = {{ms / 1000, (long)(ms % 1000) * 1000000}, {0}};
-    t.it_value = t.it_interval;
-    timerfd_settime(users.check_timer.fd, 0, &t, NULL);
+    rmd_ring_every(&users.check_timer, ms);
     users.check_running_ms = ms;
 }
 
 static void check_timer_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
     bool changed = cpus_changed() | (users.options.several && rmd_subuid_check());
     for (struct user *u = users.first; u; u = u->next) {
@@ -525,10 +519,8 @@ static void handle_core_left(void *context)
 
 static void bound_timer_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations &&
-        cores_are_moving())
+    if (rmd_timer_rang(source) && cores_are_moving())
         move_cores();
 }
 
@@ -749,13 +741,6 @@ static struct user *find_user(uid_t uid)
     return u ? u : add_user(uid);
 }
 
-static int open_timer(struct rmd_source *source, void (*ready)(struct rmd_source *, uint32_t))
-{
-    *source = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                  ready};
-    return source->fd < 0 ? -1 : rmd_watch(source, EPOLLIN);
-}
-
 static void use_subuids(const char *said)
 {
     rmd_subuid_use(!*said ? "/etc/subuid" : strcmp(said, "none") ? said : NULL);
@@ -775,8 +760,8 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
                               users.topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
                               s->text[RMD_KEY_CGROUP]) ||
         rmd_nonmembers_begin(&users.nonmembers, &users.enforcement) ||
-        open_timer(&users.bound_timer, bound_timer_expired) ||
-        open_timer(&users.check_timer, check_timer_expired) ||
+        rmd_timer_open(&users.bound_timer, bound_timer_expired) ||
+        rmd_timer_open(&users.check_timer, check_timer_expired) ||
         rmd_machine_watch(&users.topology, o->sys_root, handle_sample))
         return -1;
     if (users.options.several)
