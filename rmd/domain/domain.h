@@ -58,6 +58,9 @@ struct rmd_domain_options {
     unsigned procs_hint;     /* 0 unknown */
     const double *delivered; /* of a core by each core, 0 unknown; may be NULL; not copied */
     bool saves_state;        /* for the next rmd (state.h) */
+    /* use no inotify, since the kernel takes some 20 ms to end a watch (at 250 ticks a second): the
+     * next check, within a second, detects a member that has called exec and does not join again */
+    bool leaves_to_checks;
     struct rmd_domain_calls {
         void *context; /* of these, each of which may be NULL: */
         void (*emptied)(void *context); /* the last process has gone */

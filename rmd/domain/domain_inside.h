@@ -51,7 +51,7 @@ struct rmd_domain {
     uid_t uid;
     unsigned procs_hint;
     const double *delivered;
-    bool saves_state;
+    bool saves_state, leaves_to_checks;
     struct rmd_domain_calls calls;
     struct rmd_domain_rules rules;
 

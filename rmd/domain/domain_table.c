@@ -189,6 +189,7 @@ struct rmd_domain *rmd_domain_new(const struct rmd_domain_options *options)
     d->procs_hint = options->procs_hint;
     d->delivered = options->delivered;
     d->saves_state = options->saves_state;
+    d->leaves_to_checks = options->leaves_to_checks;
     d->calls = options->calls;
     if (!rmd_domain_open(d))
         return d;

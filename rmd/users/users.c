@@ -707,6 +707,7 @@ static struct user *add_user(uid_t uid)
         .procs_hint = users.options.procs_hint,
         .delivered = rmd_machine_delivered(),
         .saves_state = users.options.store != NULL,
+        .leaves_to_checks = users.options.leaves_to_checks,
         .calls = {u, handle_domain_emptied, handle_process_left, handle_core_left,
                   handle_table_changed},
     };
