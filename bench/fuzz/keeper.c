@@ -159,7 +159,7 @@ static void be_holder(void)
     while (holder.nitems)
         drop_item(holder.nitems - 1);
     if (client >= 0)
-        disconnect(&client);
+        disconnect_client(&client);
 }
 
 static void take_stored(uid_t uid, enum rmd_stored_kind what, int fd)

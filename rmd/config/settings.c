@@ -317,7 +317,7 @@ report_error(struct parser *p, const char *format, ...)
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
     while (is_blank(*text))
         text++;
@@ -367,7 +367,7 @@ static void begin_section(struct parser *p, char *text)
         return;
     }
     text[length - 1] = '\0';
-    char *name = trim(text + 5);
+    char *name = trim_blanks(text + 5);
     if (!find_user_id(name, &uid)) {
         report_error(p, "[user %.60s]: there is no such user: use a name or number of one", name);
         return;
@@ -416,7 +416,7 @@ static void assign_key(struct parser *p, const char *key_name, const char *value
 
 static void parse_line(struct parser *p, char *text)
 {
-    text = trim(text);
+    text = trim_blanks(text);
     if (*text == '\0' || *text == '#')
         return;
     if (*text == '[') {
@@ -431,7 +431,7 @@ static void parse_line(struct parser *p, char *text)
         return;
     }
     *equals = '\0';
-    assign_key(p, trim(text), trim(equals + 1));
+    assign_key(p, trim_blanks(text), trim_blanks(equals + 1));
 }
 
 /* Bytes that have no place in a text file; 0 when there are none. */

@@ -138,7 +138,7 @@ static struct rmd_reports *largest_reports(void)
     return found;
 }
 
-static void hold(struct rmd_reports *all)
+static void list_holder(struct rmd_reports *all)
 {
     if (all->holds)
         return;
@@ -154,7 +154,7 @@ void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
         return;
     }
     inv_assert(all->count < all->capacity && all->count < REPORTS_MAX);
-    hold(all);
+    list_holder(all);
     all->items[all->count++] = *report;
     all->record_bytes += report->report.record_bytes;
     kept.bytes += report->report.record_bytes;

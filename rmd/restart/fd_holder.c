@@ -163,7 +163,7 @@ static void drop_unused(void)
         drop_items(0, RMD_STORED_ORDERS);
 }
 
-static void disconnect(int *client)
+static void disconnect_client(int *client)
 {
     close(*client);
     *client = -1;
@@ -177,7 +177,7 @@ static bool handle_message(int *client)
     struct message text;
     int fd;
     if (!receive_message(*client, &text, &fd)) {
-        disconnect(client);
+        disconnect_client(client);
         return true;
     }
     if (text.kind == STORE || text.kind == DROP)
@@ -195,7 +195,7 @@ static bool handle_message(int *client)
     if (!holder.nitems)
         return false;
     send_message(*client, END, 0, 0, -1);
-    disconnect(client);
+    disconnect_client(client);
     return true;
 }
 

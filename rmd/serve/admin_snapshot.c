@@ -65,7 +65,7 @@ static void add_other_user(struct rmd_domain *d, void *context)
         add_user(b, d, limits);
 }
 
-static void collect(struct builder *b)
+static void collect_snapshot(struct builder *b)
 {
     const struct rmd_domain *d = b->asker;
     b->head.ncores = rmd_users_units()->ncores;
@@ -87,7 +87,7 @@ char *rmd_admin_snapshot(const struct rmd_domain *domain, bool all, size_t *byte
     b.procs = open_memstream(&procs, &proc_bytes);
     bool good = b.users && b.procs;
     if (good)
-        collect(&b);
+        collect_snapshot(&b);
     good &= !(b.users && fclose(b.users)) & !(b.procs && fclose(b.procs));
     *bytes = sizeof b.head + user_bytes + proc_bytes;
     if (good && (whole = malloc(*bytes)) != NULL) {

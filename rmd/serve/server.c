@@ -661,7 +661,7 @@ static void set_later_timer(uint64_t at)
     rmd_ring_at(&server.later, at);
 }
 
-static void hold(struct connection *c, uint32_t events)
+static void hold_connection(struct connection *c, uint32_t events)
 {
     rmd_unwatch(&c->source);
     c->held = true;
@@ -674,7 +674,7 @@ static void handle_client(struct rmd_source *source, uint32_t events)
     struct connection *c = (struct connection *)source;
     uid_t uid = c->peer.uid;
     if (!is_within_rate_limit(uid)) {
-        hold(c, events);
+        hold_connection(c, events);
         return;
     }
     uint64_t begun = rmd_rate_limit_clock();
@@ -728,7 +728,7 @@ static void send_new_events(void)
             continue;
         uid_t uid = c->peer.uid;
         if (!is_within_rate_limit(uid)) {
-            hold(c, 0);
+            hold_connection(c, 0);
             continue;
         }
         uint64_t begun = rmd_rate_limit_clock();
