@@ -20,6 +20,11 @@ struct rmd_process;
 /* Applies the order to what the process asks for: need->min_cores and max_cores, in cores. */
 void rmd_order_apply(const struct rmd_order *order, struct rmd_need *need);
 
+static inline bool rmd_order_is_set(const struct rmd_order *order)
+{
+    return order->least || order->most || order->pinned;
+}
+
 /* Is there an order for a process of the domain? */
 bool rmd_orders_any(const struct rmd_domain *domain);
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "rmd/serve/admin_snapshot.h"
 #include "rmd/config/control_protocol.h"
+#include "rmd/domain/order.h"
 #include "rmd/users/users.h"
 
 #include <stdio.h>
@@ -15,11 +16,6 @@ struct builder {
     struct inv_admin_snapshot head;
     FILE *users, *procs;
 };
-
-static bool has_order(const struct rmd_member *m)
-{
-    return m->order->least || m->order->most || m->order->pinned;
-}
 
 static void add_process(struct builder *b, uid_t uid, unsigned slot, const struct rmd_member *m)
 {
@@ -47,7 +43,7 @@ static void add_user(struct builder *b, const struct rmd_domain *d, struct rmd_l
             inv_set_add(o.has, c);
     b->head.nusers += fwrite(&o, sizeof o, 1, b->users) == 1;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (rmd_domain_member(d, s, &member) && has_order(&member))
+        if (rmd_domain_member(d, s, &member) && rmd_order_is_set(member.order))
             add_process(b, o.uid, s, &member);
 }
 
