@@ -17,6 +17,7 @@
 #define _GNU_SOURCE
 #include "rmd/users/users.h"
 #include "rmd/users/confine.h"
+#include "rmd/users/formers.h"
 #include "assertion.h"
 #include "cpus.h"
 #include "rmd/journal/events.h"
@@ -26,6 +27,7 @@
 #include "rmd/users/nonmembers.h"
 #include "now.h"
 #include "rmd/host/online.h"
+#include "rmd/users/share.h"
 #include "rmd/config/persisted_orders.h"
 #include "rmd/host/subuid.h"
 #include "rmd/domain/trace.h"
@@ -54,12 +56,6 @@ struct user {
     unsigned reported_cores; /* by the last INV_EVENT_SHARE */
     struct rmd_domain *domain;
     struct rmd_confinement confinement;
-};
-
-/* Descriptors of a table and a state that a former rmd has stored; -1 none. */
-struct former {
-    uid_t uid;
-    int table, state;
 };
 
 /* All users, and the cores that are divided among them.  Only rmd's main thread reads and writes
@@ -93,10 +89,8 @@ static struct {
     /* Policy of users that have not chosen one: by the file; chosen by root, or NULL. */
     const struct rmd_policy *configured, *chosen;
 
-    struct former former[RMD_STORED_USERS];
-    unsigned nformer;
-    int former_orders; /* -1 none */
-} users = {.nonmembers.timer.fd = -1, .former_orders = -1};
+    struct rmd_formers formers; /* what a former rmd has stored, until rmd_users_take_over */
+} users = {.nonmembers.timer.fd = -1, .formers.orders = -1};
 
 /* Has the user processes that can compute?  If they are all stopped, other users get its cores. */
 static bool is_active(const struct user *u)
@@ -243,34 +237,6 @@ static void set_sampling(void)
 
 /* --- division */
 
-struct share {
-    struct user *user; /* of a person: one of its users */
-    unsigned most, has, units;
-};
-enum { SHARES_MAX = RMD_STORED_USERS + 1 }; /* and a newcomer */
-
-/* Gives one unit in turn to each share that may have another.  In the last turn, shares that have
- * one more already come first, so that no unit moves for nothing. */
-static void divide_equally(struct share *share, unsigned n, unsigned left)
-{
-    unsigned hungry;
-    do {
-        hungry = 0;
-        for (unsigned i = 0; i < n; i++)
-            hungry += share[i].units < share[i].most;
-        bool last = left < hungry;
-        for (int keeps = 1; keeps >= 0; keeps--)
-            for (unsigned i = 0; i < n && left; i++) {
-                bool has = share[i].has > share[i].units;
-                if (share[i].units == share[i].most || (last && has != keeps) || (!last && !keeps))
-                    continue;
-                inv_assert(share[i].units < share[i].most);
-                share[i].units++;
-                left--;
-            }
-    } while (hungry && left);
-}
-
 static bool unit_has_any(unsigned unit, const bool set[INV_MAX_CORES])
 {
     inv_assert(unit < users.units.count);
@@ -304,61 +270,23 @@ static bool has_cores(const struct user *u)
     return false;
 }
 
-/* Of the users that are one person: the person's share among them. */
-static void divide_in_person(struct share *share, unsigned n, const struct share *person)
-{
-    struct share own[SHARES_MAX];
-    unsigned at[SHARES_MAX];
-    unsigned ids = 0;
-    for (unsigned i = 0; i < n; i++)
-        if (person_of(share[i].user) == person_of(person->user)) {
-            at[ids] = i;
-            own[ids++] = share[i];
-        }
-    divide_equally(own, ids, person->units);
-    for (unsigned k = 0; k < ids; k++)
-        share[at[k]].units = own[k].units;
-}
-
-/* In the order of their first users.  Returns how many there are. */
-static unsigned group_by_person(const struct share *share, unsigned n, struct share *person)
-{
-    unsigned persons = 0;
-    for (unsigned i = 0; i < n; i++) {
-        uid_t who = person_of(share[i].user);
-        unsigned p = 0;
-        while (p < persons && person_of(person[p].user) != who)
-            p++;
-        if (p == persons)
-            person[persons++] = (struct share){.user = share[i].user};
-        person[p].most += share[i].most;
-        person[p].has += share[i].has;
-    }
-    for (unsigned p = 0; p < persons; p++) {
-        unsigned limit = limit_of(person_of(person[p].user));
-        person[p].most = person[p].most < limit ? person[p].most : limit;
-    }
-    return persons;
-}
-
 /* Users that have cores come first: a user whose processes continue may find that others have all
  * cores.  Returns the number of shares that have a unit. */
-static unsigned compute_shares(struct share *share, unsigned gone)
+static unsigned compute_shares(struct rmd_share *share, unsigned gone)
 {
-    struct share person[SHARES_MAX];
     unsigned n = 0, with = 0;
     for (int had = 1; had >= 0; had--)
         for (struct user *u = users.first; u; u = u->next)
-            if (is_active(u) && n < SHARES_MAX && has_cores(u) == had)
-                share[n++] = (struct share){.user = u, .most = limit_of(u->uid)};
+            if (is_active(u) && n < RMD_SHARES_MAX && has_cores(u) == had)
+                share[n++] = (struct rmd_share){.user = u,
+                                                .person = person_of(u),
+                                                .person_most = limit_of(person_of(u)),
+                                                .most = limit_of(u->uid)};
     for (unsigned k = 0; k < users.units.count; k++)
         for (unsigned i = 0; i < n; i++)
             share[i].has += users.next_user[users.units.first[k]] == share[i].user;
-    unsigned persons = group_by_person(share, n, person);
-    inv_assert(persons <= n && n <= SHARES_MAX && gone < users.units.count);
-    divide_equally(person, persons, users.units.count - gone);
-    for (unsigned p = 0; p < persons; p++)
-        divide_in_person(share, n, &person[p]);
+    inv_assert(gone < users.units.count);
+    rmd_share_units(share, n, users.units.count - gone);
     for (unsigned i = 0; i < n; i++)
         if (share[i].units)
             share[with++] = share[i];
@@ -369,7 +297,7 @@ static unsigned compute_shares(struct share *share, unsigned gone)
 /* Plans the next user of each core.  Units that are away belong to one more, imaginary user. */
 static void plan_cores(void)
 {
-    struct share share[SHARES_MAX];
+    struct rmd_share share[RMD_SHARES_MAX];
     struct rmd_placed placed[INV_MAX_CORES + 1];
     int owner[INV_MAX_CORES];
     bool is_gone[INV_MAX_CORES];
@@ -873,7 +801,7 @@ static unsigned count_persons(void)
  * where the person has some); or, where many are stopped, without a place for its table. */
 static int check_newcomer(struct user *newcomer)
 {
-    struct share share[SHARES_MAX];
+    struct rmd_share share[RMD_SHARES_MAX];
     bool gone[INV_MAX_CORES], has_share = false, known = false;
     unsigned n = 0, ids = 0;
     for (struct user *u = users.first; u; u = u->next) {
@@ -1081,42 +1009,14 @@ struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)
 
 /* --- tables of a former rmd */
 
-static void replace_fd(int *place, int fd)
-{
-    if (*place >= 0)
-        close(*place); /* stored twice: the newer one comes last */
-    *place = fd;
-}
-
 void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd)
 {
-    unsigned i = 0;
-    if (what == RMD_STORED_ORDERS) {
-        replace_fd(&users.former_orders, fd);
-        return;
-    }
-    while (i < users.nformer && users.former[i].uid != uid)
-        i++;
-    if (i == RMD_STORED_USERS) {
-        close(fd);
-        return;
-    }
-    inv_assert(i <= users.nformer && users.nformer <= RMD_STORED_USERS);
-    if (i == users.nformer)
-        users.former[users.nformer++] = (struct former){uid, -1, -1};
-    replace_fd(what == RMD_STORED_STATE ? &users.former[i].state : &users.former[i].table, fd);
+    rmd_formers_add(&users.formers, uid, what, fd);
 }
 
 void rmd_users_former_cores(struct inv_topology *t, const char *sys_root)
 {
-    unsigned now = t->ncores;
-    for (unsigned i = 0; i < users.nformer; i++)
-        if (users.former[i].state >= 0 && rmd_takeover_cores(t, users.former[i].state, sys_root)) {
-            rmd_log(RMD_NOTICE,
-                    "there are processes on the %u CPUs of before: going on with these, not with "
-                    "the %u that were online at this start", t->ncores, now);
-            return;
-        }
+    rmd_formers_cores(&users.formers, t, sys_root);
 }
 
 static void recall_user(const struct rmd_persisted_user *was)
@@ -1133,10 +1033,10 @@ static void recall_user(const struct rmd_persisted_user *was)
 
 static void recall_orders(void)
 {
-    if (users.former_orders < 0)
+    if (users.formers.orders < 0)
         return;
-    const struct rmd_persisted_orders *was = rmd_persisted_load(users.former_orders);
-    users.former_orders = -1;
+    const struct rmd_persisted_orders *was = rmd_persisted_load(users.formers.orders);
+    users.formers.orders = -1;
     if (!was) {
         rmd_log(RMD_WARNING,
                 "orders of before are of another version, or none: nothing is drained, and "
@@ -1180,7 +1080,7 @@ static void resume_cores(struct user *u)
     }
 }
 
-static int take_over_user(struct user *u, const struct former *f)
+static int take_over_user(struct user *u, const struct rmd_former *f)
 {
     int n =
         f->table >= 0 && f->state >= 0 ? rmd_domain_take_over(u->domain, f->table, f->state) : -1;
@@ -1210,14 +1110,14 @@ void rmd_users_take_over(void)
 {
     users.taking_over = true;
     recall_orders();
-    for (unsigned i = 0; i < users.nformer; i++) {
+    for (unsigned i = 0; i < users.formers.count; i++) {
         errno = EPROTO;
-        const struct former *f = &users.former[i];
+        const struct rmd_former *f = &users.formers.item[i];
         struct user *u = rmd_users_served(f->uid) ? find_user(f->uid) : NULL;
         if (u)
             take_over_user(u, f);
     }
-    users.nformer = 0;
+    users.formers.count = 0;
     users.taking_over = false;
     forget_excess_users();
     cpus_changed();
