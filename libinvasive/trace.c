@@ -22,7 +22,7 @@ _Atomic unsigned inv_trace_ring = INV_TRACE_NONE;
 
 void inv_trace_wake_reader(struct inv_table *t)
 {
-    /* release: partner is the reader's acquire, sleep_until_there_is_more in rmd/domain/trace.c */
+    /* release: partner is the reader's acquire, wait_for_events in rmd/journal/trace_writer.c */
     atomic_fetch_add_explicit(&t->trace_bell, 1, memory_order_release);
     inv_futex_wake(&t->trace_bell, 1, true);
 }

@@ -3,7 +3,7 @@
  * trace.h - a ring of events for each process of a domain, in the core table, and one for rmd.
  *
  * While the table's `tracing` is set, every change of a core's word is written to the ring of the
- * process that makes it, and so are announcements and waits.  A thread of rmd (rmd/domain/trace.c)
+ * process that makes it, and so are announcements and waits.  A thread of rmd (trace_writer.c)
  * moves events from the rings to a file while the program runs.  The rings are in the table, so
  * they survive whatever ends a process.
  *

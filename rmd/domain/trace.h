@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * trace.h - moves the events of a domain's processes (libinvasive/trace.h) to a file.
- *
- * A thread writes the file, and rmd never waits for it: the file is a client's, and may be on a
- * disk that does not answer.  The main thread queues for it, in order, which processes join and
- * leave, and which table there is.  Only rmd's main thread calls these.
+ * trace.h - the trace of a domain: a thread of its own moves the events of the domain's processes to
+ * a client's file (trace_writer.h).  Only rmd's main thread calls these.
  */
 #ifndef RMD_TRACE_H
 #define RMD_TRACE_H
