@@ -34,6 +34,24 @@ def test_nothing_of_the_resource_manager_includes_a_higher_layer(top):
                 if module.parts[0] in ("rmd", "client", "tools")]
 
 
+def test_no_files_of_the_resource_manager_include_each_other_in_a_circle(top):
+    files = house.tracked(top)
+    if files is None:
+        pytest.skip("not a git checkout (package git)")
+    assert not [circle for circle in house.circles(house.modules(top, files))
+                if circle[0].parts[0] in ("rmd", "client", "tools")]
+
+
+def test_only_the_folder_of_the_domain_sees_its_members(top):
+    files = house.tracked(top)
+    if files is None:
+        pytest.skip("not a git checkout (package git)")
+    assert not [file for file in files if house.of_product(file)
+                and file.parent.as_posix() != "rmd/domain"
+                and any(name.endswith("domain_inside.h")
+                        for name in house.INCLUDE.findall((top / file).read_text()))]
+
+
 @pytest.mark.parametrize("what", AT_LEAST)
 def test_what_the_rules_of_the_house_ask_for_does_not_become_less(figures, what):
     assert figures[what] >= AT_LEAST[what]
