@@ -27,7 +27,7 @@ struct memory {
     struct rmd_power_knob knob[RMD_POWER_KNOBS];
 };
 
-/* Of the main thread. */
+/* Only rmd's main thread reads and writes it. */
 static struct {
     struct memory *memory; /* NULL: no order and no power cap */
     int fd;

@@ -44,7 +44,7 @@ struct leftover {
     bool said;    /* that its processes stay */
 };
 
-/* Of the loop's thread. */
+/* Only the loop's thread reads and writes it. */
 static struct {
     char base[PATH_MAX], top[PATH_MAX]; /* top: of the hierarchy */
     bool version_2;

@@ -31,7 +31,7 @@
 enum { CHILDREN_EARLY = 16, CHILDREN_MAX = 64, PARKED_MAX = 256 };
 enum { LINGER_US = 100000, SKIPPED_MAX = 4 };
 
-/* Of the loop's thread. */
+/* Only the loop's thread reads and writes it. */
 static struct {
     int spare_fd;
     pid_t child[CHILDREN_MAX];

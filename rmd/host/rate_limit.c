@@ -17,7 +17,7 @@ enum { BUCKETS = 64 };
 enum { EVENT_NS = 10000 };           /* added to each charge: the loop's own time is not measured */
 #define BURST_NS UINT64_C(200000000) /* enough for some hundred joins */
 
-/* Of the holder of the loop's turn. */
+/* Only the holder of the loop's turn reads and writes it. */
 static struct bucket {
     uid_t uid;
     uint64_t due_ns; /* 0: free */

@@ -163,7 +163,7 @@ uid_t rmd_subuids_owner(struct rmd_subuids *all, const char *passwd, uid_t uid)
 
 /* --- the file */
 
-/* Of the main thread. */
+/* Only rmd's main thread reads and writes it. */
 static struct {
     const char *file;
     struct rmd_subuids *ranges; /* of the file as it was at the last look; NULL: none */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the holder of the loop's turn. */
+/* Only the holder of the loop's turn reads and writes it. */
 static struct {
     struct inv_event ring[RMD_EVENTS];
     uint64_t newest; /* number of the last one */

@@ -14,8 +14,8 @@ enum { REPORTS_MAX = 64, RECORDS_BYTES_MAX = 1 << 13, ALL_BYTES_MAX = 1 << 14 };
 enum { REPORTS_MAX = 4096, RECORDS_BYTES_MAX = 1 << 26, ALL_BYTES_MAX = 1 << 28 };
 #endif
 
-/* Of all domains: those that have reports, and what their records take.  Of the holder of the
- * loop's turn. */
+/* Of all domains: those that have reports, and what their records take.  Only the holder of the
+ * loop's turn reads and writes it. */
 static struct {
     struct rmd_reports *holders;
     uint64_t bytes;

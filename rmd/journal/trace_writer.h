@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * trace_writer.h - a thread that moves the events of processes (libinvasive/trace.h) to a file.  rmd
- * never waits for it: the file is a client's, and may be on a disk that does not answer.  The main
- * thread queues for it, in order, which processes join and leave, and which table there is.
+ * trace_writer.h - a thread that moves the events of processes (libinvasive/trace.h) to a file.
+ * rmd never waits for it: the file is a client's, and may be on a disk that does not answer.  The
+ * main thread queues for it, in order, which processes join and leave, and which table there is.
  */
 #ifndef RMD_TRACE_WRITER_H
 #define RMD_TRACE_WRITER_H
@@ -73,8 +73,9 @@ struct rmd_trace_writer {
     } out;
 };
 
-/* Starts the thread of what is zeros but for file_checked.  The next message in `client` carries the
- * file's descriptor; file_checked has an event when the thread has looked at it.  0, or an errno. */
+/* Starts the thread.  *writer is zeros but for file_checked, which gets an event when the thread
+ * has looked at the file.  The next message in `client` carries the file's descriptor.  0, or an
+ * errno. */
 int rmd_trace_writer_start(struct rmd_trace_writer *writer, uid_t taker, int client);
 /* After that event. */
 void rmd_trace_writer_decide(struct rmd_trace_writer *writer, enum rmd_trace_verdict verdict);

@@ -90,7 +90,7 @@ struct item {
     int fd;
 };
 
-/* Of the holder, but for the last two, which are rmd's. */
+/* The descriptor holder reads and writes the first three members; rmd, its parent, the others. */
 static struct {
     struct item items[ITEMS_MAX];
     unsigned nitems;

@@ -41,7 +41,7 @@ struct pending {
     bool asks; /* only; nothing has changed */
 };
 
-/* Of the loop's thread. */
+/* Only the loop's thread reads and writes it. */
 static struct {
     struct pending *pending; /* newest first */
     struct rmd_source poll_timer;

@@ -37,7 +37,7 @@ struct client {
     size_t bytes, sent;
 };
 
-/* Of the loop's thread. */
+/* Only the loop's thread reads and writes it. */
 static struct {
     struct rmd_source listener, timeout_timer;
     struct client *clients; /* newest first */

@@ -73,7 +73,7 @@ struct connection {
     size_t text_bytes;
 };
 
-/* Of the loop's thread. */
+/* Only the loop's thread reads and writes it. */
 static struct {
     struct rmd_source listener, later;
     struct rmd_access access_for;

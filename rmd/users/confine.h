@@ -54,8 +54,8 @@ int rmd_enforcement_begin(struct rmd_enforcement *enforcement, const struct inv_
                           enum rmd_enforce how, bool always, const char *base);
 
 /*
- * rmd_confinement_update - applies a change of the user's cores.  True: its CPUs have changed, so
- *   the confinement of processes that are not members must (nonmembers.h).
+ * rmd_confinement_update - applies a change of the user's cores.  True: its CPUs have changed, and
+ *   so must the confinement of processes that are not members (nonmembers.h).
  * rmd_confinement_add_member - confines a process that has joined.
  * rmd_confinement_check - periodic: moves threads back that have left their CPUs.  Takes at most a
  *   tenth of a processor's time.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* formers.h - what a former rmd has stored for this one, by user (stored_fd.h), until the domains take
- * it over. */
+/* formers.h - what a former rmd has stored for this one, by user (stored_fd.h), until the domains
+ * take it over. */
 #ifndef RMD_FORMERS_H
 #define RMD_FORMERS_H
 
