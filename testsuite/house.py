@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """house.py [TOP] - how the source tree keeps its rules: circles of includes, includes of a higher
-layer, the fullest folder, assertions, and pronouns in place of nouns.  Prints a figure a line, the
-circles, and the includes of a higher layer."""
+layer, functions of several files that call each other in a circle, the fullest folder, assertions,
+and pronouns in place of nouns.  Prints a figure a line, the circles, and the includes of a higher
+layer."""
 
 from __future__ import annotations
 
@@ -10,8 +11,12 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import TypeVar
 
+Node = TypeVar("Node")
+Function = tuple[str, str]  # file, name
 CODE = ("include", "libinvasive", "libgomp-invasive", "mpi-shim", "rmd", "client", "tools")
+RUNTIME = "libgomp-invasive"
 TESTS = ("mpi-shim/tests",)
 # Folders from the lowest to the highest: a file includes files of its own folder and of lower ones.
 LAYERS = ("include", "libinvasive",
@@ -23,6 +28,12 @@ LAYERS = ("include", "libinvasive",
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PRONOUN = re.compile(r"\b(who|whom|whoever|nobody|somebody|everybody)\b", re.IGNORECASE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'')
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
+# From the beginning of a line to the brace of a function: specifiers, name, parameters.
+DEFINITION = re.compile(r"^(\w[\w\s*]*?(?:__attribute__ ?\(\([^;{}]*?\)\)[\w\s*]*?)*)\b(\w+) ?"
+                        r"\(([^;{}]*)\)\n\{", re.MULTILINE)
+NAME = re.compile(r"(?<![\w.>])(?<!struct )(?<!enum )[A-Za-z_]\w*")
 ASSERTION = re.compile(r"\b(inv_|gomp_|rmd_|shim_)?assert\s*\(")
 
 
@@ -62,14 +73,45 @@ def modules(top: Path, files: list[Path]) -> dict[Path, set[Path]]:
     return graph
 
 
-def circles(graph: dict[Path, set[Path]]) -> list[list[Path]]:
-    """Strongly connected components of more than one module (Tarjan), the largest first."""
-    index: dict[Path, int] = {}
-    low: dict[Path, int] = {}
-    stack: list[Path] = []
-    found: list[list[Path]] = []
+def functions(text: str) -> list[tuple[str, bool, str]]:
+    """The functions that C in our style defines: name, whether it is static, body."""
+    text = STRING.sub("0", COMMENT.sub(" ", text))
+    text = DIRECTIVE.sub("", text)
+    return [(d[2], "static" in d[1].split(), text[d.end():text.find("\n}", d.end())])
+            for d in DEFINITION.finditer(text)]
 
-    def visit(node: Path) -> None:
+
+def calls(top: Path, files: list[Path], part: str) -> dict[Function, set[Function]]:
+    """Which function names which other one, to call it or to have it called, in the sources below
+    `part`; what is called by a pointer that another function has set does not count."""
+    local: dict[str, dict[str, str]] = {}
+    shared: dict[str, Function] = {}
+    for file in files:
+        if not of_product(file) or file.parts[0] != part:
+            continue
+        local[str(file)] = {}
+        for name, static, body in functions((top / file).read_text(errors="replace")):
+            local[str(file)][name] = body
+            if not static or file.suffix == ".h":
+                shared[name] = (str(file), name)
+    return {(file, name): {(file, other) if other in known else shared[other]
+                           for other in NAME.findall(body) if other in known or other in shared}
+            for file, known in local.items() for name, body in known.items()}
+
+
+def knots(graph: dict[Function, set[Function]]) -> list[list[Function]]:
+    """Functions of more than one file that call each other in a circle, the most first."""
+    return [c for c in circles(graph) if len({file for file, _ in c}) > 1]
+
+
+def circles(graph: dict[Node, set[Node]]) -> list[list[Node]]:
+    """Strongly connected components of more than one node (Tarjan), the largest first."""
+    index: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    stack: list[Node] = []
+    found: list[list[Node]] = []
+
+    def visit(node: Node) -> None:
         index[node] = low[node] = len(index)
         stack.append(node)
         for other in graph[node]:
@@ -115,12 +157,14 @@ def figures(top: Path, files: list[Path], graph: dict[Path, set[Path]]) -> dict[
     """graph: of the modules."""
     found = circles(graph)
     code = [f for f in files if of_product(f)]
+    tangled = knots(calls(top, files, RUNTIME))
     folders = Counter(f.parent for f in code)
     return {
         "circles of includes": len(found),
         "files in the largest circle": len(found[0]) if found else 0,
         "circles between folders": sum(len({m.parent for m in c}) > 1 for c in found),
         "includes of a higher layer": len(upward(graph)),
+        "functions in the largest knot of the OpenMP runtime": len(tangled[0]) if tangled else 0,
         "files in the fullest folder": max(folders.values()),
         "assertions": sum(len(ASSERTION.findall((top / f).read_text(errors="replace")))
                           for f in code),
@@ -138,6 +182,8 @@ def main() -> None:
         print(f"{name}: {value}")
     for circle in circles(graph):
         print("circle:", *circle)
+    for knot in knots(calls(top, files, RUNTIME)):
+        print("knot:", *(f"{Path(file).name}:{name}" for file, name in knot))
     for module, other in upward(graph):
         print("higher layer:", module, "includes", other)
 
