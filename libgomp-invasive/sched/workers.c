@@ -24,18 +24,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-void gomp_spinlock_contended (struct gomp_spinlock *l)
-{
-    unsigned spins = 0;
-    do {
-        while (atomic_load_explicit(&l->held, memory_order_relaxed))
-            if (++spins % 128 == 0)
-                sched_yield(); /* the holder may have been preempted on this core */
-            else
-                inv_cpu_relax();
-    } while (atomic_exchange_explicit(&l->held, 1, memory_order_acquire));
-}
-
 static const struct inv_give_way give_way;
 
 /* The calling thread is about to wait in MPI, and to lend its core. */
@@ -231,22 +219,6 @@ void gomp_take_free_cores (void)
 
 /* Workers that have been created and have not come to their loop yet. */
 static _Atomic int starting;
-
-/* The time until which no other thread is made for want of nothing but speed, since the system has
- * just refused one; 0: it never has.  Written by the refused thread, relaxed: a hint. */
-static _Atomic uint64_t refused_until;
-
-void gomp_thread_refused (void)
-{
-    enum { REFUSED_NS = 10000000 };
-    atomic_store_explicit(&refused_until, inv_now_ns() + REFUSED_NS, memory_order_relaxed);
-}
-
-bool gomp_refused_lately (void)
-{
-    uint64_t until = atomic_load_explicit(&refused_until, memory_order_relaxed);
-    return __builtin_expect(until != 0, 0) && inv_now_ns() < until;
-}
 
 /* A free worker, as other threads see it. */
 struct free_worker {
@@ -816,8 +788,8 @@ void gomp_workers_trim (bool wait)
  * caller, which sleeps, for them: no other worker is there, nor a watchdog, which would see it. */
 void gomp_check_starved (void)
 {
-    if (__builtin_expect(atomic_load_explicit(&refused_until, memory_order_relaxed) != 0, 0) &&
-        gomp_tickets_left() && atomic_load(&free_workers) == 0 && !gomp_progress_start())
+    if (gomp_refused_ever() && gomp_tickets_left() && atomic_load(&free_workers) == 0 &&
+        !gomp_progress_start())
         gomp_fatal_starved();
 }
 

@@ -19,38 +19,14 @@
 
 #include "parking.h"
 #include "process.h"
+#include "spinlock.h"
+#include "threads.h"
 #include <libinvasive/assertion.h>
-#include <libinvasive/strangers.h>
 #include <pthread.h>
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
 #endif
-
-struct gomp_spinlock {
-    _Atomic int held;
-};
-extern void gomp_spinlock_contended (struct gomp_spinlock *);
-static inline void gomp_spinlock_lock (struct gomp_spinlock *l)
-{
-    if (atomic_exchange_explicit(&l->held, 1, memory_order_acquire))
-        gomp_spinlock_contended(l);
-}
-static inline void gomp_spinlock_unlock (struct gomp_spinlock *l)
-{
-    inv_assert(atomic_load_explicit(&l->held, memory_order_relaxed)); /* by the caller */
-    atomic_store_explicit(&l->held, 0, memory_order_release);
-}
-
-/* pthread_create, of a thread of the runtime. */
-static inline int gomp_create_thread (pthread_t *handle, const pthread_attr_t *attr,
-                                      void *(*main) (void *), void *argument)
-{
-    inv_creates_own_threads(true);
-    int error = pthread_create(handle, attr, main, argument);
-    inv_creates_own_threads(false);
-    return error;
-}
 
 /* Become managed, if the environment asks for it and the process has not been asked yet.  nthreads: the
  * size of the first team. */
@@ -184,9 +160,6 @@ extern unsigned gomp_free_workers (void);
 /* Has each free worker that was to be started begun, or been refused?  *started: how many there were,
  * modulo 2^32.  Between two answers of yes with the same number none is started. */
 extern bool gomp_free_workers_started (unsigned *started);
-/* The system has refused a thread; has it done so some milliseconds ago? */
-extern void gomp_thread_refused (void);
-extern bool gomp_refused_lately (void);
 /* A thread sleeps in a region: end the program if nothing can go on any more for want of threads. */
 extern void gomp_check_starved (void);
 /* Free workers are the process's, not a pool's, but each pool says how many it may need again:
