@@ -127,25 +127,6 @@ void gomp_context_switch (struct gomp_context *from, struct gomp_context *to)
 static struct gomp_spinlock free_lock;
 static struct gomp_context *free_contexts;
 static _Atomic unsigned made;
-/* All that have been made, the newest first; they stay.  Pushed with release, read with acquire, by
- * signal handlers. */
-static _Atomic(struct gomp_context *) all;
-
-static void enlist_context (struct gomp_context *context)
-{
-    context->older = atomic_load_explicit(&all, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&all, &context->older, context, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
-}
-
-const struct gomp_context *gomp_context_with_guard (const void *addr)
-{
-    const struct gomp_context *x = atomic_load_explicit(&all, memory_order_acquire);
-    while (x && (uintptr_t)addr - (uintptr_t)x->guard >= x->guard_bytes)
-        x = x->older;
-    return x;
-}
 
 static bool under_tool (void)
 {
@@ -220,9 +201,9 @@ static struct gomp_context *make_context (void (*body) (struct gomp_context *))
         (struct gomp_context *)((uintptr_t)(top - sizeof *context) & ~(uintptr_t)63);
     context->owns_stack = true;
     context->body = body;
-    context->guard = base;
-    context->guard_bytes = guard;
-    enlist_context(context);
+    context->guard = (struct gomp_guard){
+        .first = base, .bytes = guard, .number = &context->thread.ts.team_id};
+    gomp_overflow_guard(&context->guard);
     inv_assert((char *)context > base + guard && (char *)(context + 1) <= base + bytes);
     context->sp = prepare((char *)context, begin_context, context);
     return context;

@@ -17,6 +17,7 @@
 #define GOMP_CONTEXT_H 1
 
 #include "libgomp.h"
+#include "overflow.h"
 #include "parking.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
@@ -44,9 +45,7 @@ struct gomp_context {
     struct gomp_context *run_last;
     struct gomp_waiter waiter; /* while it is in the parking lot */
     struct gomp_thread thread;
-    const char *guard; /* where no access is allowed, below its stack */
-    size_t guard_bytes;
-    struct gomp_context *older; /* in the list of all */
+    struct gomp_guard guard; /* below its stack */
 };
 
 /* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which are
@@ -57,8 +56,6 @@ extern void gomp_contexts_find_exceptions (void);
 /* A context that runs `body` (carrier.c) when it is first switched to; NULL: the system gives us no
  * memory for it. */
 extern struct gomp_context *gomp_context_new (void (*body) (struct gomp_context *));
-/* The context in whose guard the address lies, or NULL.  For signal handlers, too. */
-extern const struct gomp_context *gomp_context_with_guard (const void *addr);
 /* Keep it for gomp_context_new.  It has run its body up to a switch; when it is used again it goes
  * on from there. */
 extern void gomp_context_keep (struct gomp_context *);
