@@ -10,6 +10,7 @@
  */
 #include "libgomp.h"
 #include "carrier.h"
+#include "join.h"
 #include "parallel.h"
 #include "pool.h"
 #include "region.h"
@@ -644,6 +645,7 @@ static void after_fork_in_child (void)
     thr->thread_pool = NULL;
     gomp_managed_threads = 1;
     gomp_use_forget();
+    gomp_join_forget();
     gomp_sched_forget();
     gomp_costs_forget();
     gomp_parking_forget();

@@ -28,10 +28,6 @@
 #pragma GCC visibility push(hidden)
 #endif
 
-/* Become managed, if the environment asks for it and the process has not been asked yet.  nthreads: the
- * size of the first team. */
-extern void gomp_sched_join (unsigned nthreads);
-
 /* w may go on as soon as there is a core for it. */
 extern void gomp_ready (struct gomp_waiter *w);
 /* Hands the calling thread's hold over to the thread or process that it helps most; returns without
@@ -77,6 +73,10 @@ extern bool gomp_threads_waiting (void);
 extern bool gomp_core_needed (void);
 /* Is there anything that a hold could be used for now, explicit tasks included? */
 extern bool gomp_work_waiting (void);
+/* The calling thread is about to wait in MPI, and to lend its core: is there work for that? */
+extern bool gomp_leaves_work (void);
+/* What a thread does that waits in a loop of tests of MPI. */
+extern const struct inv_give_way gomp_give_way;
 /* taskpoint.c: what waits outside OpenMP may run. */
 extern const struct inv_task_point gomp_task_point;
 /* Is a thread that waits, and holds a core, to give it up at once, also where the core is not
@@ -152,8 +152,6 @@ extern void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_wo
  * returns the workers that are left over. */
 extern unsigned gomp_nested_workers_take (struct gomp_worker **idle, unsigned wanted);
 extern void gomp_nested_workers_return (struct gomp_worker **idle);
-/* The calling thread begins a nested region of so many threads. */
-extern void gomp_note_nested (unsigned nthreads);
 extern bool gomp_free_worker_start (int hold);
 /* Free workers that there are now, including workers that are about to begin. */
 extern unsigned gomp_free_workers (void);
