@@ -10,6 +10,7 @@
 #define GOMP_PARALLEL_H 1
 
 #include "libgomp.h"
+#include "thread_limits.h"
 #include <stdatomic.h>
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
@@ -50,13 +51,8 @@ static inline void gomp_tell_default_team (void)
 /* Find it.  requested: the num_threads clause, or 0. */
 extern void gomp_team_find_limit (void (*fn) (void *), unsigned requested);
 
-/* Limits let this process start so few threads that those of all teams may not fit, if many
- * threads of the program begin regions or regions are nested (proc.c).  So regions of default teams
- * are bound (region.h), and their threads are made before the size is told.  Constant after the
- * first use. */
-extern bool gomp_threads_scarce;
-/* team.c: make them for a region that the calling thread is about to begin.  Returns the size that
- * is to be requested: `requested`, or that of a default team for which there are threads. */
+/* team.c: where threads are scarce, make them for a region that the calling thread is about to begin.  Returns the
+ * size that is to be requested: `requested`, or that of a default team for which there are threads. */
 extern unsigned gomp_team_secure (unsigned requested);
 
 /* A region of fn begins; returns how many threads are to be requested for it. */

@@ -10,7 +10,6 @@
 #include "ready.h"
 #include "unheld.h"
 #include "region.h"
-#include "parallel.h"
 #include "taskpool.h"
 #include "thread_limits.h"
 #include "tickets.h"

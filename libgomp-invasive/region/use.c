@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * use.c - what waits until this process uses OpenMP (use.h).
+ * use.c - the first use of OpenMP by this process, and by each of its threads (use.h).
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* for dl_iterate_phdr */
@@ -15,80 +15,17 @@
 #include <libinvasive/uncancelled.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 __thread struct gomp_task_icv *gomp_thread_icv;
 
-/* Is the library being loaded?  Written by gomp_use_loaded, in the thread that loads us. */
-static bool loading = true;
 /* Has the process begun to use OpenMP?  Written by first_use, under use_lock (release); read by each
  * thread that begins (acquire). */
 static _Atomic bool in_use;
 static pthread_mutex_t use_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- messages */
-
-/* What has been said while the library was loaded.  The stream is taken away by the one thread
- * that writes it out (acq_rel: partner is that exchange in another thread). */
-static FILE *_Atomic held;
-static char *held_text;
-static size_t held_bytes;
-/* The default team size that the text shows.  Written by gomp_use_loaded, in the thread that loads
- * us. */
-static unsigned long held_size;
-
-/* Where the program had not asked for a resource manager yet, the default team size is another by now. */
-static void write_held (void)
-{
-    char line[64];
-    unsigned long size = gomp_global_icv.nthreads_var;
-    snprintf(line, sizeof line, "OMP_NUM_THREADS = '%lu'", held_size);
-    const char *at = size == held_size ? NULL : strstr(held_text, line);
-    if (at)
-        fprintf(stderr, "%.*sOMP_NUM_THREADS = '%lu'%s", (int)(at - held_text), held_text, size,
-                at + strlen(line));
-    else
-        fwrite(held_text, 1, held_bytes, stderr);
-}
-
-static void end_messages (bool show)
-{
-    FILE *stream = atomic_exchange(&held, NULL);
-    if (!stream || fclose(stream) != 0)
-        return;
-    if (show)
-        write_held();
-    free(held_text);
-}
-
-void gomp_messages_release (void)
-{
-    end_messages(true);
-}
-
-FILE *gomp_messages (void)
-{
-    if (!loading) {
-        end_messages(true);
-        return stderr;
-    }
-    FILE *stream = atomic_load(&held);
-    if (!stream) {
-        stream = open_memstream(&held_text, &held_bytes);
-        atomic_store(&held, stream);
-    }
-    return stream ? stream : stderr;
-}
-
 /* --- the first use */
-
-bool gomp_use_loading (void)
-{
-    return loading;
-}
 
 bool gomp_use_at_once (void)
 {
@@ -102,7 +39,7 @@ bool gomp_use_at_once (void)
 static void begin_use (void)
 {
     gomp_settle_default_team(); /* which the messages may show */
-    end_messages(!gomp_other_copy_loaded());
+    gomp_messages_end(!gomp_other_copy_loaded());
     gomp_settle_teams();
     /* Where a resource manager is to give cores out, threads are bound to those (region.c). */
     if (gomp_global_icv.bind_var != omp_proc_bind_false && gomp_places_list && !inv_wanted())
@@ -146,9 +83,8 @@ struct gomp_task_icv *gomp_find_thread_icv (void)
 
 void gomp_use_loaded (void)
 {
-    loading = false;
+    gomp_messages_loaded();
     gomp_tls_loaded();
-    held_size = gomp_global_icv.nthreads_var;
     if (gomp_use_at_once())
         gomp_find_thread_icv();
 }
