@@ -3,7 +3,7 @@
  * history.c - what is remembered of each outlined function (history.h).
  */
 #define _GNU_SOURCE
-#include "wait.h"
+#include "libgomp.h"
 #include "history.h"
 #include "objects.h"
 #include "region.h"

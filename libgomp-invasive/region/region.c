@@ -2,7 +2,7 @@
 /*
  * region.c - parallel regions as counted implicit tasks (region.h).
  */
-#include "wait.h"
+#include "waiting.h"
 #include "carrier.h"
 #include "region.h"
 #include "history.h"

@@ -2,7 +2,7 @@
 /*
  * parking.c - the parking lot (parking.h).
  */
-#include "wait.h"
+#include "libgomp.h"
 #include "carrier.h"
 #include "history.h"
 #include "ready.h"

@@ -3,7 +3,7 @@
  * progress.c - the watchdog behind the progress guarantee (progress.h).
  */
 #define _GNU_SOURCE
-#include "wait.h"
+#include "libgomp.h"
 #include "carrier.h"
 #include "progress.h"
 #include "history.h"

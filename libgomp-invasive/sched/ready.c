@@ -2,7 +2,7 @@
 /*
  * ready.c - the queues of the threads that are ready for a core (ready.h).
  */
-#include "wait.h"
+#include "libgomp.h"
 #include "ready.h"
 #include "workers.h"
 #include <string.h>

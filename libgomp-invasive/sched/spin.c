@@ -21,10 +21,8 @@
  * our own threads), active never sleeps when it is alone on its core, a count limits the time.
  */
 #define _GNU_SOURCE
-#include "wait.h"
-#include "carrier.h"
-#include "ready.h"
-#include "region.h"
+#include "libgomp.h"
+#include "spin.h"
 #include "workers.h"
 #include <sched.h>
 #include <sys/resource.h>
@@ -137,6 +135,11 @@ void gomp_idle_slept (void)
     if (idle_since_ns == 0)
         return;
     keep_ns = inv_now_ns() - idle_since_ns < SPIN_KEEP_MOST_NS ? SPIN_KEEP_MOST_NS : SPIN_KEEP_NS;
+    idle_since_ns = 0;
+}
+
+void gomp_idle_skipped (void)
+{
     idle_since_ns = 0;
 }
 
@@ -315,25 +318,4 @@ bool gomp_spin_until (bool (*ready) (void *), void *arg)
         return spin_unmanaged(ready, arg);
     return inv_hold == INV_HOLD_NONE ? spin_unheld(ready, arg)
                                      : gomp_idle_spin(ready, arg) == GOMP_IDLE_READY;
-}
-
-struct word_wait {
-    int *addr;
-    int val;
-};
-
-static bool word_changed (void *arg)
-{
-    const struct word_wait *w = arg;
-    return __atomic_load_n(w->addr, MEMMODEL_RELAXED) != w->val;
-}
-
-int gomp_spin (int *addr, int val)
-{
-    struct word_wait w = {addr, val};
-    if (gomp_in_context() && gomp_context_has_others()) {
-        idle_since_ns = 0;
-        return 1;
-    }
-    return !gomp_spin_until(word_changed, &w);
 }

@@ -3,7 +3,8 @@
  * workers.c - which thread gets a hold, and workers (workers.h).
  */
 #define _GNU_SOURCE
-#include "wait.h"
+#include "libgomp.h"
+#include "waiting.h"
 #include "carrier.h"
 #include "workers.h"
 #include "progress.h"
@@ -440,7 +441,7 @@ static void *bound_worker_main (void *arg)
     for (;;) {
         INV_TELL(idle_begin());
         while (atomic_load_explicit(&self->word, memory_order_acquire) == seen)
-            do_wait((int *)&self->word, seen);
+            gomp_wait_while((int *)&self->word, seen);
         INV_TELL(idle_end());
         seen = atomic_load_explicit(&self->word, memory_order_acquire);
         struct gomp_region *region =

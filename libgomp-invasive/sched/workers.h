@@ -19,6 +19,7 @@
 
 #include "parking.h"
 #include "process.h"
+#include "spin.h"
 #include "spinlock.h"
 #include "threads.h"
 #include <libinvasive/assertion.h>
@@ -79,22 +80,6 @@ extern bool gomp_leaves_work (void);
 extern const struct inv_give_way gomp_give_way;
 /* taskpoint.c: what waits outside OpenMP may run. */
 extern const struct inv_task_point gomp_task_point;
-/* Is a thread that waits, and holds a core, to give it up at once, also where the core is not
- * wanted? */
-extern bool gomp_leaves_at_once (void);
-/* Waits for something without sleeping as long as that is right (spin.c); for a thread that holds a
- * core or not, managed or not.  True when `ready` says so; false when it is time to sleep, or to
- * give the core to other work. */
-extern bool gomp_spin_until (bool (*ready) (void *), void *arg);
-/* The same for a thread that holds a core, and why it is over. */
-enum gomp_idle_end {
-    GOMP_IDLE_READY,
-    GOMP_IDLE_NEEDED, /* another thread or implicit task could use the core, at least just now */
-    GOMP_IDLE_LONG
-};
-extern enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg);
-/* Yield.  True when it has taken so long that a thread with a time slice of its own has run. */
-extern bool gomp_yield_was_long (void);
 /* Lets up to `count` queued threads and unstarted implicit tasks run without a hold (progress.c).
  * False: a thread is missing that the system does not give us. */
 extern bool gomp_run_unheld (unsigned count);

@@ -15,7 +15,6 @@
  * token; a child takes those of all its addresses when it has nothing else to wait for, in one go
  * or not at all, and gives them back when it is complete.
  */
-#include "wait.h"
 #include "tasks.h"
 #include "upstream.h"
 #include <stddef.h>

@@ -12,7 +12,6 @@
  * Where the firstprivate variables need more than memcpy to be copied, the copies for all chunks
  * are made before the first one runs: it might change the originals (lastprivate).
  */
-#include "wait.h"
 #include "tasks.h"
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * taskrun.c - the scheduler of explicit tasks: queueing them, finding one to run, completing it,
  * and what a thread does that waits for tasks (tasks.h has the idea).
  */
-#include "wait.h"
+#include "waiting.h"
 #include "tasks.h"
 #include "region.h"
 #include <stddef.h>

@@ -2,7 +2,6 @@
 /*
  * tasktarget.c - `target nowait` as tasks, and the team that such a task gets when there is none.
  */
-#include "wait.h"
 #include "tasks.h"
 #include <string.h>
 
