@@ -17,6 +17,7 @@ LIBGOMP_H = """#include <pthread.h>
 #include <stdint.h>
 #define MEMMODEL_RELAXED __ATOMIC_RELAXED
 extern void *gomp_malloc (size_t);
+struct gomp_thread { int unused; };
 """
 
 pytestmark = pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])
@@ -48,7 +49,7 @@ def stress(top, tmp_path, run_program, sanitizers):
 
 
 def test_cores_are_handed_over_one_by_one_and_none_is_lost(stress):
-    said = stress("handover", "parking.c", "ready.c")
+    said = stress("handover", "parking.c", "ready.c", "sleepers.c", "park.c", "source.c")
     assert said == "handover: every thread came through, both cores are free\n"
 
 

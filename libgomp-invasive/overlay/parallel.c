@@ -19,7 +19,7 @@
 #undef GOMP_parallel_reductions
 
 #include "history.h"
-#include "workers.h"
+#include "process.h"
 #include <libinvasive/environment.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,9 @@
  * Replaces upstream's task.c; tasks.h has the idea.
  */
 #include "wait.h"
+#include "cores.h"
+#include "points.h"
+#include "process.h"
 #include "tasks.h"
 #include <string.h>
 

@@ -9,16 +9,29 @@
  * between is region.c; which thread computes on which core is workers.c.
  */
 #include "libgomp.h"
+#include "bound.h"
 #include "carrier.h"
+#include "context.h"
+#include "cores.h"
+#include "costs.h"
+#include "free_workers.h"
+#include "help.h"
+#include "history.h"
+#include "hold.h"
 #include "join.h"
+#include "open.h"
 #include "parallel.h"
+#include "places.h"
 #include "pool.h"
+#include "process.h"
+#include "progress.h"
+#include "ready.h"
 #include "region.h"
+#include "run.h"
+#include "tasks.h"
+#include "tls.h"
 #include "unheld.h"
 #include "workers.h"
-#include "progress.h"
-#include "tls.h"
-#include "tasks.h"
 #include <libinvasive/tool.h>
 #include <libinvasive/uncancelled.h>
 #include <stdlib.h>
@@ -646,7 +659,12 @@ static void after_fork_in_child (void)
     gomp_managed_threads = 1;
     gomp_use_forget();
     gomp_join_forget();
-    gomp_sched_forget();
+    gomp_hold_forget();
+    gomp_free_workers_forget();
+    gomp_bound_forget();
+    gomp_ready_forget();
+    gomp_unheld_forget();
+    gomp_carriers_forget();
     gomp_costs_forget();
     gomp_parking_forget();
     gomp_regions_forget();
@@ -659,6 +677,9 @@ static void __attribute__((constructor)) initialize_team (void)
     if (pthread_key_create(&gomp_thread_destructor, thread_ends) != 0)
         gomp_fatal("could not create thread pool destructor.");
     pthread_atfork(NULL, NULL, after_fork_in_child);
+    gomp_sources_are(&gomp_implicit_tasks, &gomp_explicit_tasks);
+    gomp_workers_loaded();
+    gomp_watchdog_does(&gomp_progress_watch);
     gomp_use_loaded(); /* the constructors of env.c and parallel.c are linked before this one */
 }
 

@@ -9,12 +9,13 @@
 #define _GNU_SOURCE 1 /* for dl_iterate_phdr */
 #endif
 #include "costs.h"
-#include "carrier.h"
+#include "context.h"
 #include "history.h"
 #include "region.h"
 #include "tls.h"
 #include "use.h"
-#include "workers.h"
+#include "spinlock.h"
+#include "suspended.h"
 #include <link.h>
 #include <string.h>
 
@@ -52,7 +53,6 @@ static _Atomic unsigned cores_lately, cores_counted;
  * one did after which a switch is timed. */
 static __thread unsigned pieces __attribute__((tls_model("initial-exec")));
 static __thread uint64_t switches_left __attribute__((tls_model("initial-exec")));
-__thread uint64_t gomp_cost_left_ns __attribute__((tls_model("initial-exec")));
 /* What a look at the clock takes.  Written with the first function. */
 static _Atomic uint64_t clock_ns;
 
@@ -326,8 +326,8 @@ static uint32_t weight_of (const struct gomp_region *region, unsigned generation
 static void count_switch (void)
 {
     struct inv_record *r = our_record();
-    uint64_t ns = elapsed_since(gomp_cost_left_ns);
-    gomp_cost_left_ns = 0;
+    uint64_t ns = elapsed_since(gomp_carrier_left_ns);
+    gomp_carrier_left_ns = 0;
     if (!r || ns > SWITCH_MOST_NS || gomp_carrier_own_switches() == switches_left)
         return;
     add_to_counter(&r->switches_ns, ns, true);
@@ -337,7 +337,7 @@ static void count_switch (void)
 /* A time, and in its last bit whether it stands for SHARE pieces. */
 void gomp_cost_code_begins (gomp_barrier_t *bar)
 {
-    if (gomp_cost_left_ns)
+    if (gomp_carrier_left_ns)
         count_switch();
     uint32_t weight = weight_of(bar->region, gomp_barrier_flags(bar) & -BAR_INCR);
     if (weight)
@@ -359,11 +359,11 @@ void gomp_cost_code_ends (gomp_barrier_t *bar)
     own->code_from_ns = 0;
     if (from)
         count_code(&bar->region->cost, from);
-    gomp_cost_left_ns = 0;
+    gomp_carrier_left_ns = 0;
     if (++pieces % SWITCHES_EVERY != 0 || !gomp_in_context())
         return;
     switches_left = gomp_carrier_own_switches();
-    gomp_cost_left_ns = inv_now_ns();
+    gomp_carrier_left_ns = inv_now_ns();
 }
 
 void gomp_costs_forget (void)

@@ -6,11 +6,13 @@
 #include "libgomp.h"
 #include "join.h"
 #include "context.h"
+#include "hold.h"
 #include "parallel.h"
+#include "process.h"
+#include "source.h"
 #include "thread_limits.h"
 #include "tickets.h"
 #include "tls.h"
-#include "workers.h"
 #include <libinvasive/tool.h>
 #include <limits.h>
 #include <sys/resource.h>
@@ -73,7 +75,7 @@ static void join_first (unsigned nthreads)
                        "beside the program's threads");
     inv_join(-1, -1, -1); /* a second thread waits for the first */
     inv_set_work_probe(gomp_leaves_work);
-    inv_set_task_point(&gomp_task_point);
+    inv_set_task_point(gomp_explicit_source->task_point);
     inv_set_give_way(&gomp_give_way);
     atomic_store_explicit(&tried, true, memory_order_release);
 }

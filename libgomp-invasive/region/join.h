@@ -6,9 +6,7 @@
 #ifndef GOMP_JOIN_H
 #define GOMP_JOIN_H 1
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 /* Become managed, if the environment asks for it and the process has not been asked yet.  nthreads: the
  * size of the first team. */
@@ -18,7 +16,5 @@ extern void gomp_note_nested (unsigned nthreads);
 /* For the child of a fork. */
 extern void gomp_join_forget (void);
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

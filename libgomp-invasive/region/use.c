@@ -9,8 +9,8 @@
 #include "messages.h"
 #include "objects.h"
 #include "parallel.h"
+#include "places.h"
 #include "process.h"
-#include "region.h"
 #include "tls.h"
 #include <libinvasive/uncancelled.h>
 #include <pthread.h>

@@ -4,6 +4,8 @@
  */
 #include "waiting.h"
 #include "carrier.h"
+#include "context.h"
+#include "park.h"
 
 struct word_wait {
     int *addr;
@@ -24,4 +26,19 @@ bool gomp_spin (int *addr, int val)
         return false;
     }
     return gomp_spin_until(word_changed, &w);
+}
+
+/* A context; or the thread that began a region, which may execute contexts of it meanwhile. */
+static bool wait_lightly (int *addr, int val)
+{
+    if (!gomp_in_context())
+        return gomp_contexts_run_until(addr, val);
+    gomp_context_wait(addr, val);
+    return true;
+}
+
+void gomp_park (int *addr, int val)
+{
+    if (!wait_lightly(addr, val))
+        gomp_park_thread(addr, val);
 }

@@ -10,17 +10,19 @@
 #define GOMP_WAITING_H 1
 
 #include "libgomp.h"
-#include "parking.h"
+#include "sleepers.h"
 #include "spin.h"
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 /* Spin until *addr != val.  False: it is time to park. */
 extern bool gomp_spin (int *addr, int val);
 
-/* May return early; callers re-check. */
+/* Sleep while *addr == val, until unparked (sleepers.h).  May return early; callers re-check.  An implicit task that
+ * is a context lets others of its carrier run instead. */
+extern void gomp_park (int *addr, int val);
+
+/* Both.  May return early, too. */
 static inline void gomp_wait_while (int *addr, int val)
 {
     if (__atomic_load_n(addr, MEMMODEL_RELAXED) == val && !gomp_spin(addr, val)) {
@@ -29,7 +31,5 @@ static inline void gomp_wait_while (int *addr, int val)
     }
 }
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

@@ -3,10 +3,9 @@
  * context.c - stacks of contexts, and the switch between them (context.h).
  */
 #define _GNU_SOURCE
-#include "carrier.h"
 #include "context.h"
-#include "overflow.h"
-#include "workers.h"
+#include "process.h"
+#include "spinlock.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <libinvasive/environment.h>
@@ -18,6 +17,7 @@
 #undef gomp_current
 __thread struct gomp_thread *gomp_current;
 #define gomp_current GOMP_OWN(gomp_current)
+bool gomp_contexts_grounded;
 
 /* --- the switch
  *

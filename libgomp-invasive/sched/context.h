@@ -17,12 +17,15 @@
 #define GOMP_CONTEXT_H 1
 
 #include "libgomp.h"
+#include "current.h"
 #include "overflow.h"
 #include "parking.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
 #endif
+
+struct gomp_region;
 
 struct gomp_context {
     void *sp; /* while it does not run */
@@ -47,6 +50,16 @@ struct gomp_context {
     struct gomp_thread thread;
     struct gomp_guard guard; /* below its stack */
 };
+
+/* The process is the child of a fork in a context.  Its one thread has the stack of that context, but
+ * no loop to go back to, so it waits like any thread.  Written in the child. */
+extern bool gomp_contexts_grounded;
+
+/* Does the calling thread execute a context, which it can leave for other contexts? */
+static inline bool gomp_in_context (void)
+{
+    return gomp_current != 0 && !gomp_contexts_grounded;
+}
 
 /* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which are
  * not told of the stacks, and not with shadow stacks. */

@@ -2,9 +2,8 @@
 /*
  * ready.c - the queues of the threads that are ready for a core (ready.h).
  */
-#include "libgomp.h"
 #include "ready.h"
-#include "workers.h"
+#include "process.h"
 #include <string.h>
 
 _Atomic unsigned gomp_ready_count;

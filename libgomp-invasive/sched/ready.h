@@ -12,9 +12,7 @@
 
 #include "parking.h"
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 /* How many threads queue for a core, in all queues.  Polled by idle threads; a hint. */
 extern _Atomic unsigned gomp_ready_count;
@@ -40,7 +38,5 @@ static inline bool gomp_ready_at (int hold)
 extern unsigned gomp_ready_taken (void);
 extern void gomp_ready_forget (void);
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

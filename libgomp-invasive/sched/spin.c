@@ -23,7 +23,8 @@
 #define _GNU_SOURCE
 #include "libgomp.h"
 #include "spin.h"
-#include "workers.h"
+#include "cores.h"
+#include <libinvasive/futex.h>
 #include <sched.h>
 #include <sys/resource.h>
 

@@ -7,9 +7,7 @@
 
 #include <stdbool.h>
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 /* Is a thread that waits, and holds a core, to give it up at once, also where the core is not
  * wanted? */
@@ -33,7 +31,5 @@ extern void gomp_idle_skipped (void);
 /* Yield.  True when it has taken so long that a thread with a time slice of its own has run. */
 extern bool gomp_yield_was_long (void);
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

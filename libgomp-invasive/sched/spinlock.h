@@ -8,9 +8,7 @@
 #include <libinvasive/assertion.h>
 #include <stdatomic.h>
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 struct gomp_spinlock {
     _Atomic int held;
@@ -27,7 +25,5 @@ static inline void gomp_spinlock_unlock (struct gomp_spinlock *l)
     atomic_store_explicit(&l->held, 0, memory_order_release);
 }
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

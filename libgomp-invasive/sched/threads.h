@@ -11,9 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 /* pthread_create, of a thread of the runtime. */
 static inline int gomp_create_thread (pthread_t *handle, const pthread_attr_t *attr,
@@ -37,7 +35,5 @@ static inline bool gomp_refused_ever (void)
         atomic_load_explicit(&gomp_refused_until, memory_order_relaxed) != 0, 0);
 }
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

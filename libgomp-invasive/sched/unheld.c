@@ -4,7 +4,7 @@
  */
 #include "libgomp.h"
 #include "unheld.h"
-#include "workers.h"
+#include "spinlock.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,7 +120,6 @@ void gomp_unheld_begin (void)
     /* seq_cst: partner is gomp_hold_handover, which gives a hold up and looks again */
     atomic_fetch_add(&gomp_unheld_waiting, 1);
     gomp_spinlock_unlock(&lock);
-    gomp_want_cores();
 }
 
 bool gomp_unheld_end (void)

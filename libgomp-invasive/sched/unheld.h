@@ -12,10 +12,9 @@
 #define GOMP_UNHELD_H 1
 
 #include "process.h"
+#include <libinvasive/assertion.h>
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 struct gomp_unheld;
 /* Of the calling thread, NULL when it is none. */
@@ -24,7 +23,7 @@ extern __thread struct gomp_unheld *gomp_unheld_self __attribute__((tls_model("i
 /* How many unheld threads have been given no hold.  Polled; a hint. */
 extern _Atomic unsigned gomp_unheld_waiting;
 
-/* The caller goes on without a hold. */
+/* The caller goes on without a hold.  Cores are to be called for it then (gomp_want_cores). */
 extern void gomp_unheld_begin (void);
 /* A core for the i-th of `count` threads that the caller is about to wake to run unheld,
  * INV_HOLD_NONE: any.  The caller's own core comes last: a thread that wakes there may take it from
@@ -50,7 +49,5 @@ static inline bool gomp_holds_core (void)
                                          gomp_unheld_check());
 }
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

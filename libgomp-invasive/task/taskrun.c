@@ -3,9 +3,15 @@
  * taskrun.c - the scheduler of explicit tasks: queueing them, finding one to run, completing it,
  * and what a thread does that waits for tasks (tasks.h has the idea).
  */
-#include "waiting.h"
-#include "tasks.h"
+#include "bound.h"
+#include "carrier.h"
+#include "cores.h"
+#include "help.h"
+#include "points.h"
+#include "process.h"
 #include "region.h"
+#include "tasks.h"
+#include "waiting.h"
 #include <stddef.h>
 #include <string.h>
 

@@ -25,7 +25,7 @@
 #include "upstream.h"
 #include "taskpool.h"
 #include "taskqueue.h"
-#include "workers.h"
+#include "spinlock.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
@@ -212,6 +212,9 @@ extern void gomp_task_run_undeferred (void (*fn) (void *), void *data, unsigned 
 extern void gomp_create_artificial_team (void);
 /* Run a target task; true when it goes on by itself and is not complete. */
 extern bool gomp_target_task_run (struct gomp_team *, struct gomp_task *);
+
+/* taskpoint.c: what waits outside OpenMP may run. */
+extern const struct inv_task_point gomp_task_point;
 
 /* --- taskdeps.c: dependences between the children of a task */
 

@@ -1,58 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * progress.c - the watchdog behind the progress guarantee (progress.h).
+ * progress.c - what the watchdog looks at, and what it does and learns then (progress.h).
  */
 #define _GNU_SOURCE
 #include "libgomp.h"
-#include "carrier.h"
 #include "progress.h"
+#include "carrier.h"
+#include "cores.h"
 #include "history.h"
 #include "ready.h"
-#include "unheld.h"
 #include "region.h"
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#include "unheld.h"
+#include <time.h>
 
 enum {
-    PERIOD_NS = 5000000,      /* between two looks, and the least patience in CPU time */
+    PERIOD_NS = GOMP_WATCH_NS, /* between two looks, and the least patience in CPU time */
     WALL_FACTOR = 20,         /* patience in wall time: implicit tasks may wait asleep */
     IDLE_PERIODS = 20,        /* this long without waiting work: sleep until armed again */
     STARVED_HELPS = 30,       /* so many times help was in vain: for 3 s, where patience is least */
 };
 #define MAX_PATIENCE_NS UINT64_C(20000000000)
-
-static _Atomic uint32_t armed; /* futex; set by gomp_progress_arm, cleared by the watchdog */
-static _Atomic unsigned taken; /* work taken off the queue of the ready, by threads that hold cores */
-static _Atomic int extras;     /* tickets that unheld threads are to take */
-static _Atomic unsigned extras_taken; /* tickets that they have taken; relaxed, a statistic */
-static _Atomic bool started;
-
-void gomp_progress_note (void)
-{
-    atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
-}
-
-void gomp_progress_add_extra (void)
-{
-    atomic_fetch_add_explicit(&extras, 1, memory_order_relaxed);
-}
-
-bool gomp_progress_take_extra (void)
-{
-    int n = atomic_load_explicit(&extras, memory_order_relaxed);
-    while (n > 0)
-        if (atomic_compare_exchange_weak_explicit(&extras, &n, n - 1, memory_order_relaxed,
-                                                  memory_order_relaxed))
-            return true;
-    return false;
-}
-
-void gomp_progress_note_extra (void)
-{
-    atomic_fetch_add_explicit(&extras_taken, 1, memory_order_relaxed);
-}
 
 /* What the watchdog sees of the work that waits. */
 struct view {
@@ -67,8 +34,7 @@ struct view {
 
 static struct view look_at_work (void)
 {
-    struct view v = {.progress = atomic_load_explicit(&taken, memory_order_relaxed) +
-                               gomp_ready_taken(),
+    struct view v = {.progress = gomp_progress_counted() + gomp_ready_taken(),
                      .waiting = gomp_threads_queued(),
                      .count = atomic_load_explicit(&gomp_ready_count, memory_order_relaxed)};
     struct gomp_region *region;
@@ -100,7 +66,6 @@ static struct view look_at_work (void)
             v.count += count > 0 ? count : v.nthreads;
         }
     }
-    v.progress -= atomic_load_explicit(&extras_taken, memory_order_relaxed);
     return v;
 }
 
@@ -288,12 +253,6 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
     w->helped.region = NULL;
 }
 
-void gomp_fatal_starved (void)
-{
-    gomp_fatal("Thread creation failed: %s, and the threads that there are wait for more: use fewer by "
-               "OMP_NUM_THREADS, or see OMP_STACKSIZE and ulimit -u -v", strerror(EAGAIN));
-}
-
 /* Threads that sleep, in a barrier for instance, wait for implicit tasks that need more threads
  * than the system gives us.  Better say so than wait for ever: stock libgomp ends when it cannot
  * make the first of them. */
@@ -331,8 +290,12 @@ static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, u
     w->since_wall = wall;
 }
 
-static void look_once (struct watch *w)
+/* Of the watchdog's thread only. */
+static struct watch watch;
+
+static void look (void)
 {
+    struct watch *w = &watch;
     struct view now = look_at_work();
     bool unheld = atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
     uint64_t cpu = cpu_ns();
@@ -346,7 +309,7 @@ static void look_once (struct watch *w)
     learn_from_end(w, cpu);
     w->idle = now.waiting || unheld || w->helped.region ? 0 : w->idle + 1;
     if (!now.waiting)
-        atomic_store_explicit(&extras, 0, memory_order_relaxed); /* for regions that are over */
+        gomp_progress_drop_extras(); /* they were for regions that are over */
     if (!now.waiting || now.progress != w->last.progress || w->since_wall == 0)
         progress_seen(w, &now, cpu, wall);
     else {
@@ -357,126 +320,19 @@ static void look_once (struct watch *w)
     w->last = now;
 }
 
-/* The initial thread has ended before the process.  Written by it, seq_cst. */
-static _Atomic bool initial_ended;
-
-/* Threads of the process, the initial one included to the end of the process; 0: unknown.  The kernel
- * counts them at one moment; a reader of that folder's entries can miss some while threads end. */
-static unsigned threads_now (void)
+static bool is_idle (void)
 {
-    enum { OTHER_LINKS = 2 };
-    struct stat tasks;
-    if (stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink < OTHER_LINKS)
-        return 0;
-    return (unsigned)tasks.st_nlink - OTHER_LINKS;
+    return watch.idle > IDLE_PERIODS;
 }
 
-/* Are there threads of the runtime only?  Free workers leave their count before they end, so workers that
- * are counted last have been there all the time unless one was being started. */
-static bool only_ours_left (void)
+static void forget (void)
 {
-    enum { INITIAL_AND_WATCHDOG = 2 };
-    unsigned before, after;
-    if (!gomp_free_workers_started(&before))
-        return false;
-    unsigned threads = threads_now(), ours = INITIAL_AND_WATCHDOG + gomp_free_workers();
-    return threads > 0 && threads <= ours && gomp_free_workers_started(&after) && after == before;
+    watch = (struct watch){0};
 }
 
-void gomp_progress_initial_ends (void)
+static bool has_reason (void)
 {
-    atomic_store(&initial_ended, true);
-    if (atomic_load(&started)) {
-        atomic_store(&armed, 1);
-        inv_futex_wake(&armed, 1, false);
-    }
+    return gomp_work_waiting() || share_lasting_regions(&watch.alone, cpu_ns());
 }
 
-/* A process ends with its last thread; the runtime's threads must not keep it alive: so the watchdog looks. */
-static void end_with_program (void)
-{
-    enum { LOOK_NS = 20000000 };
-    const struct timespec pause = {0, LOOK_NS};
-    nanosleep(&pause, NULL);
-    if (only_ours_left())
-        exit(0);
-}
-
-static void *watchdog_main (void *arg)
-{
-    struct watch watch = {0};
-    const struct timespec period = {0, PERIOD_NS};
-    (void)arg;
-    inv_service_thread();
-    for (;;) {
-        if (__builtin_expect(atomic_load_explicit(&initial_ended, memory_order_relaxed), 0))
-            end_with_program();
-        else if (watch.idle > IDLE_PERIODS) {
-            watch = (struct watch){0};
-            atomic_store(&armed, 0);
-            /* Partner: the fence of gomp_want_cores, between queueing work and gomp_progress_arm's
-             * look; the looks for work are relaxed. */
-            atomic_thread_fence(memory_order_seq_cst);
-            if (!gomp_work_waiting() && !share_lasting_regions(&watch.alone, cpu_ns()))
-                inv_futex_wait(&armed, 0, -1, false);
-        }
-        nanosleep(&period, NULL);
-        look_once(&watch);
-    }
-    return NULL;
-}
-
-/* With a small stack, unless the program's thread-local data does not fit into it. */
-static bool create_watchdog (pthread_t *handle)
-{
-    enum { STACK_BYTES = 1 << 20 };
-    pthread_attr_t small;
-    pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, STACK_BYTES);
-    int error = gomp_create_thread(handle, &small, watchdog_main, NULL);
-    if (error == EINVAL)
-        error = gomp_create_thread(handle, NULL, watchdog_main, NULL);
-    pthread_attr_destroy(&small);
-    return error == 0;
-}
-
-bool gomp_progress_start (void)
-{
-    pthread_t handle;
-    sigset_t all, old;
-    if (atomic_exchange(&started, true))
-        return true;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool good = create_watchdog(&handle);
-    if (good) {
-        struct inv_cpus cpus;
-        inv_wide_cpus(&cpus);
-        pthread_setaffinity_np(handle, sizeof cpus, (cpu_set_t *)&cpus);
-        pthread_detach(handle);
-    } else { /* the next one tries again */
-        atomic_store(&started, false);
-        gomp_thread_refused();
-    }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return good;
-}
-
-void gomp_progress_arm (void)
-{
-    if (atomic_load_explicit(&armed, memory_order_relaxed))
-        return;
-    if (atomic_exchange(&armed, 1))
-        return;
-    if ((!atomic_load(&started) && gomp_refused_lately()) || !gomp_progress_start())
-        atomic_store(&armed, 0);
-    else
-        inv_futex_wake(&armed, 1, false);
-}
-
-void gomp_progress_forget (void)
-{
-    atomic_store(&armed, 0);
-    atomic_store(&extras, 0);
-    atomic_store(&started, false);
-}
+const struct gomp_watch gomp_progress_watch = {look, is_idle, forget, has_reason};

@@ -4,24 +4,21 @@
  */
 #include "carrier.h"
 #include "context.h"
-#include "costs.h"
+#include "cores.h"
+#include "member.h"
 #include "overflow.h"
+#include "process.h"
 #include "ready.h"
 #include "region.h"
+#include "spin.h"
+#include "suspended.h"
 #include "unheld.h"
-#include "workers.h"
 #include <string.h>
 
 enum { MOST_SPARES = 64 };
 
 struct gomp_carrier {
-    struct gomp_spinlock lock;
-    /* Under the lock: contexts that wait here, in the order in which they began to.  Those in sequence
-     * that wait for the same change of a word are a run; last_run is the first of the last one. */
-    struct gomp_context *first, **last, *last_run;
-    _Atomic unsigned count; /* of them; written under the lock, read without: a hint */
-    /* Written by the carrier's thread, relaxed; read by the watchdog. */
-    _Atomic uint64_t switches;
+    struct gomp_suspended here; /* contexts that wait; the first member */
     /* Of the carrier's thread only: */
     struct gomp_context loop;     /* its own stack; addr and val: what its loop waits for */
     struct gomp_context *running; /* the loop or a context */
@@ -37,150 +34,70 @@ struct gomp_carrier {
     bool tickets_first;
     unsigned looks;
     bool may_steal; /* it has idled for a while, and seen a context that another carrier leaves */
-    /* In the list of all, which only grows.  used: by a thread that lives (acq_rel). */
-    struct gomp_carrier *next;
-    _Atomic bool used;
 } __attribute__((aligned(64)));
 
-static _Atomic(struct gomp_carrier *) carriers;
-static __thread struct gomp_carrier *own __attribute__((tls_model("initial-exec"), used));
-#define own GOMP_OWN(own)
+static inline struct gomp_carrier *carrier_of (struct gomp_suspended *l)
+{
+    return (struct gomp_carrier *)l;
+}
 
-bool gomp_contexts_grounded;
-_Atomic unsigned gomp_contexts_ready;
-static struct gomp_spinlock ready_lock; /* of this queue: */
-static struct gomp_context *ready_first, **ready_last = &ready_first;
+/* Of a thread that stays on its kernel thread; NULL: it is no carrier. */
+static inline struct gomp_carrier *own_carrier (void)
+{
+    return carrier_of(gomp_own_suspended);
+}
 
 /* A context goes on on another kernel thread than before, so the compiler must not keep what it
  * knows of a thread's variables across a switch. */
 static struct gomp_carrier *__attribute__((noinline, noclone)) carrier (void)
 {
     __asm__ volatile("" ::: "memory");
-    return own;
-}
-
-static void init_list (struct gomp_carrier *c)
-{
-    c->first = c->last_run = NULL;
-    c->last = &c->first;
-    atomic_store_explicit(&c->count, 0, memory_order_relaxed);
+    return own_carrier();
 }
 
 static struct gomp_carrier *make_carrier (void)
 {
-    struct gomp_carrier *c = atomic_load_explicit(&carriers, memory_order_acquire);
-    for (; c; c = c->next)
-        if (!atomic_load_explicit(&c->used, memory_order_relaxed) &&
-            !atomic_exchange(&c->used, true))
+    struct gomp_suspended *l = gomp_suspended_all();
+    for (; l; l = l->next)
+        if (!atomic_load_explicit(&l->used, memory_order_relaxed) && !atomic_exchange(&l->used, true))
             break;
-    if (!c) {
-        c = gomp_aligned_alloc(__alignof__(*c), sizeof *c);
-        memset(c, 0, sizeof *c);
-        init_list(c);
-        atomic_store_explicit(&c->used, true, memory_order_relaxed);
-        c->next = atomic_load_explicit(&carriers, memory_order_relaxed);
-        while (!atomic_compare_exchange_weak_explicit(&carriers, &c->next, c, memory_order_release,
-                                                      memory_order_relaxed))
-            ;
+    if (!l) {
+        struct gomp_carrier *made = gomp_aligned_alloc(__alignof__(*made), sizeof *made);
+        memset(made, 0, sizeof *made);
+        l = &made->here;
+        gomp_suspended_clear(l);
+        gomp_suspended_enlist(l);
     }
-    inv_assert(!own && c->first == NULL && atomic_load_explicit(&c->used, memory_order_relaxed));
+    inv_assert(!gomp_own_suspended && l->first == NULL &&
+               atomic_load_explicit(&l->used, memory_order_relaxed));
+    struct gomp_carrier *c = carrier_of(l);
     c->running = &c->loop;
     c->loop.addr = NULL;
     c->tasks.count = 0;
     c->arrivals.count = 0;
     c->tickets_first = c->may_steal = false;
-    return own = c;
+    gomp_own_suspended = l;
+    return c;
 }
 
 /* For loops, from which contexts are switched to. */
 static struct gomp_carrier *carrier_made (void)
 {
     gomp_contexts_find_state();
-    return own ? own : make_carrier();
+    return gomp_own_suspended ? own_carrier() : make_carrier();
 }
 
-/* --- lists */
+/* --- for other carriers than the one that a context waits on */
 
-static bool has_changed (const struct gomp_context *x)
+/* Not of a region that is left to its master's core. */
+static bool any_for_thieves (struct gomp_suspended *l)
 {
-    /* acquire: what the thread did that has changed it happens before what x does next */
-    return !x->addr || __atomic_load_n(x->addr, __ATOMIC_ACQUIRE) != x->val;
-}
-
-static void append_context (struct gomp_carrier *c, struct gomp_context *x)
-{
-    struct gomp_context *run = c->last_run;
-    inv_assert((c->first == NULL) == (c->count == 0) && *c->last == NULL);
-    inv_assert(x->owns_stack); /* a loop is in no list */
-    x->next = NULL;
-    x->run_last = x;
-    *c->last = x;
-    c->last = &x->next;
-    if (run && x->addr && run->addr == x->addr && run->val == x->val)
-        run->run_last = x;
-    else
-        c->last_run = x;
-    atomic_store_explicit(&c->count, c->count + 1, memory_order_relaxed);
-}
-
-/* The link to the first that is ready, or to NULL: the first of a run. */
-static struct gomp_context **find_ready (struct gomp_carrier *c)
-{
-    struct gomp_context **link = &c->first, *x;
-    while ((x = *link) && !has_changed(x))
-        link = &x->run_last->next;
-    return link;
-}
-
-/* The next one of its run is the first then. */
-static struct gomp_context *unlink_at (struct gomp_carrier *c, struct gomp_context **link)
-{
-    struct gomp_context *x = *link;
-    if (!x)
-        return NULL;
-    inv_assert(c->count > 0 && x->run_last != NULL);
-    struct gomp_context *heir = x->run_last == x ? NULL : x->next;
-    inv_assert(!heir || (heir->addr == x->addr && heir->val == x->val)); /* of the same run */
-    if (heir)
-        heir->run_last = x->run_last;
-    if (c->last_run == x)
-        c->last_run = heir;
-    *link = x->next;
-    if (!x->next)
-        c->last = link;
-    atomic_store_explicit(&c->count, c->count - 1, memory_order_relaxed);
-    return x;
-}
-
-static struct gomp_context *take_ready (struct gomp_carrier *c)
-{
-    if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
-        return NULL;
-    gomp_spinlock_lock(&c->lock);
-    struct gomp_context *x = unlink_at(c, find_ready(c));
-    gomp_spinlock_unlock(&c->lock);
-    return x;
-}
-
-static bool any_ready (struct gomp_carrier *c)
-{
-    if (!c || atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
+    if (gomp_suspended_is_empty(l))
         return false;
-    gomp_spinlock_lock(&c->lock);
-    bool ready = *find_ready(c) != NULL;
-    gomp_spinlock_unlock(&c->lock);
-    return ready;
-}
-
-/* For another carrier: not of a region that is left to its master's core. */
-static bool any_for_thieves (struct gomp_carrier *c)
-{
-    if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
-        return false;
-    gomp_spinlock_lock(&c->lock);
-    struct gomp_context *x = *find_ready(c);
+    gomp_spinlock_lock(&l->lock);
+    struct gomp_context *x = *gomp_suspended_ready(l);
     bool ready = x && !gomp_region_is_alone(x->region);
-    gomp_spinlock_unlock(&c->lock);
+    gomp_spinlock_unlock(&l->lock);
     return ready;
 }
 
@@ -191,57 +108,38 @@ static bool belongs_to (const struct gomp_context *x, const struct gomp_region *
 }
 
 /* Nor one whose stack has not been left yet. */
-static struct gomp_context *take_as_thief (struct gomp_carrier *c, const struct gomp_region *of)
+static struct gomp_context *take_as_thief (struct gomp_suspended *l, const struct gomp_region *of)
 {
-    if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
+    if (gomp_suspended_is_empty(l))
         return NULL;
-    gomp_spinlock_lock(&c->lock);
-    struct gomp_context **link = find_ready(c);
+    gomp_spinlock_lock(&l->lock);
+    struct gomp_context **link = gomp_suspended_ready(l);
     /* acquire; partner: finish_switch of context.c */
     bool left = *link && belongs_to(*link, of) && !gomp_region_is_alone((*link)->region) &&
                 !atomic_load_explicit(&(*link)->running, memory_order_acquire);
-    struct gomp_context *x = left ? unlink_at(c, link) : NULL;
-    gomp_spinlock_unlock(&c->lock);
+    struct gomp_context *x = left ? gomp_suspended_unlink(l, link) : NULL;
+    gomp_spinlock_unlock(&l->lock);
     return x;
 }
 
-/* --- the queue of the process */
-
-static bool any_public (void)
-{
-    return atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0;
-}
-
-void gomp_context_is_ready (struct gomp_context *x)
-{
-    inv_assert(x->owns_stack);
-    x->next = NULL;
-    gomp_spinlock_lock(&ready_lock);
-    inv_assert(*ready_last == NULL);
-    *ready_last = x;
-    ready_last = &x->next;
-    /* seq_cst: partner is gomp_hold_handover, which gives a hold up and looks again */
-    atomic_fetch_add(&gomp_contexts_ready, 1);
-    gomp_spinlock_unlock(&ready_lock);
-}
-
-/* of: only one of that region, or within it; NULL: any. */
+/* Of the queue of the process.  of: only one of that region, or within it; NULL: any. */
 static struct gomp_context *take_public (const struct gomp_region *of)
 {
-    if (!any_public())
+    struct gomp_ready_contexts *q = &gomp_ready_contexts;
+    if (!gomp_contexts_are_ready())
         return NULL;
-    gomp_spinlock_lock(&ready_lock);
-    struct gomp_context *x, **link = &ready_first;
+    gomp_spinlock_lock(&q->lock);
+    struct gomp_context *x, **link = &q->first;
     while ((x = *link) && !belongs_to(x, of))
         link = &x->next;
     if (x) {
         *link = x->next;
         if (!x->next)
-            ready_last = link;
-        unsigned before = atomic_fetch_sub_explicit(&gomp_contexts_ready, 1, memory_order_relaxed);
+            q->last = link;
+        unsigned before = atomic_fetch_sub_explicit(&q->count, 1, memory_order_relaxed);
         inv_assert(before > 0);
     }
-    gomp_spinlock_unlock(&ready_lock);
+    gomp_spinlock_unlock(&q->lock);
     return x;
 }
 
@@ -287,12 +185,12 @@ bool gomp_contexts_publish (void)
     bool ready = false;
     if (c)
         count_arrivals(c);
-    if (!c || atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
+    if (!c || gomp_suspended_is_empty(&c->here))
         return false;
-    gomp_spinlock_lock(&c->lock);
-    struct gomp_context *next, *x = c->first;
-    init_list(c);
-    gomp_spinlock_unlock(&c->lock);
+    gomp_spinlock_lock(&c->here.lock);
+    struct gomp_context *next, *x = c->here.first;
+    gomp_suspended_clear(&c->here);
+    gomp_spinlock_unlock(&c->here.lock);
     for (; x; x = next) {
         next = x->next;
         if (!x->addr || !gomp_park_context(&x->waiter, x, x->addr, x->val)) {
@@ -349,23 +247,19 @@ static void switch_to (struct gomp_carrier *c, struct gomp_context *self, struct
     reuse_ended(carrier());
 }
 
-static uint64_t switches_of (const struct gomp_carrier *c)
-{
-    return atomic_load_explicit(&c->switches, memory_order_relaxed);
-}
-
 /* For the watchdog: a context has come to its end, or to a wait.  (A yield is none.) */
 static void count_switch (struct gomp_carrier *c)
 {
     if (inv_hold == INV_HOLD_NONE)
         return;
-    atomic_store_explicit(&c->switches, switches_of(c) + 1, memory_order_relaxed);
+    uint64_t before = atomic_load_explicit(&c->here.switches, memory_order_relaxed);
+    atomic_store_explicit(&c->here.switches, before + 1, memory_order_relaxed);
 }
 
 /* Has what the loop waits for come?  A worker's loop waits for nothing. */
 static bool loop_goes_on (const struct gomp_carrier *c)
 {
-    return c->loop.addr && has_changed(&c->loop);
+    return c->loop.addr && gomp_context_could_run(&c->loop);
 }
 
 /* Has the loop something more urgent to do than contexts? */
@@ -380,7 +274,7 @@ static bool loop_needed (const struct gomp_carrier *c)
 static void call_others (struct gomp_carrier *c, const struct gomp_context *self)
 {
     enum { CALL_EVERY = 16 };
-    if (++c->looks % CALL_EVERY == 0 && !gomp_region_is_alone(self->region) && any_ready(c))
+    if (++c->looks % CALL_EVERY == 0 && !gomp_region_is_alone(self->region) && gomp_suspended_any_ready(&c->here))
         gomp_want_cores();
 }
 
@@ -420,11 +314,11 @@ static struct gomp_context *suspend_context (struct gomp_carrier *c, struct gomp
 {
     struct gomp_context *next = NULL;
     bool loop = loop_needed(c);
-    gomp_spinlock_lock(&c->lock);
-    append_context(c, self);
+    gomp_spinlock_lock(&c->here.lock);
+    gomp_suspended_append(&c->here, self);
     if (!loop)
-        next = unlink_at(c, find_ready(c));
-    gomp_spinlock_unlock(&c->lock);
+        next = gomp_suspended_unlink(&c->here, gomp_suspended_ready(&c->here));
+    gomp_spinlock_unlock(&c->here.lock);
     if (!loop && !next)
         next = context_to_start(c, self);
     return next ? next : &c->loop;
@@ -439,7 +333,7 @@ static void leave_waiting (struct gomp_carrier *c, struct gomp_context *self,
     count_switch(c);
     call_others(c, self);
     if (next == &c->loop)
-        gomp_cost_idles();
+        gomp_carrier_idles();
     switch_to(c, self, next);
 }
 
@@ -459,7 +353,7 @@ void gomp_context_wait (int *addr, int val)
 /* Anything but what lies in the carrier's list. */
 static bool other_work (const struct gomp_carrier *c)
 {
-    return loop_needed(c) || any_public() || gomp_tickets_in_sight();
+    return loop_needed(c) || gomp_contexts_are_ready() || gomp_tickets_in_sight();
 }
 
 /* All of the carrier's have arrived, `self` as the last one.  Where the other carriers are about as
@@ -470,8 +364,8 @@ static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct g
     enum { CLOCK_EVERY = 32, ALONE_NS = 20000 };
     uint64_t start = 0;
     for (unsigned i = 1; !loop_goes_on(c); i++) {
-        if (has_changed(self)) {
-            struct gomp_context *next = loop_needed(c) ? NULL : take_ready(c);
+        if (gomp_context_could_run(self)) {
+            struct gomp_context *next = loop_needed(c) ? NULL : gomp_suspended_take(&c->here);
             return next ? next : &c->loop;
         }
         inv_cpu_relax();
@@ -479,7 +373,7 @@ static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct g
             continue;
         uint64_t now = inv_now_ns();
         start = start ? start : now;
-        if (atomic_load_explicit(&c->count, memory_order_relaxed) > 1 || other_work(c) ||
+        if (atomic_load_explicit(&c->here.count, memory_order_relaxed) > 1 || other_work(c) ||
             gomp_leaves_at_once() || now - start > ALONE_NS)
             break;
     }
@@ -492,13 +386,13 @@ static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct g
 static bool arrive_alone (struct gomp_carrier *c, struct gomp_region *region, const int *addr, int val)
 {
     enum { LOOKS = 32 };
-    if (c->arrivals.count > 0 || atomic_load_explicit(&c->count, memory_order_relaxed) > 0 ||
+    if (c->arrivals.count > 0 || !gomp_suspended_is_empty(&c->here) ||
         gomp_region_may_start(region) || loop_needed(c)) {
         note_arrival(c, region);
         return false;
     }
     gomp_barrier_arrived(barrier_of(region), 1);
-    gomp_cost_idles();
+    gomp_carrier_idles();
     for (unsigned i = 0; i < LOOKS; i++) {
         if (__atomic_load_n(addr, __ATOMIC_ACQUIRE) != val)
             return true;
@@ -523,7 +417,7 @@ bool __attribute__((flatten)) gomp_context_arrive (int *addr, int val)
     struct gomp_context *next = suspend_context(c, self);
     if (next == &c->loop) {
         count_arrivals(c);
-        gomp_cost_idles();
+        gomp_carrier_idles();
         next = wait_shortly(c, self);
     }
     leave_waiting(c, self, next);
@@ -536,9 +430,9 @@ void gomp_context_yield (void)
     struct gomp_context *self = c->running;
     self->addr = NULL;
     gomp_region_waits(self->region);
-    gomp_spinlock_lock(&c->lock);
-    append_context(c, self);
-    gomp_spinlock_unlock(&c->lock);
+    gomp_spinlock_lock(&c->here.lock);
+    gomp_suspended_append(&c->here, self);
+    gomp_spinlock_unlock(&c->here.lock);
     c->tickets_first = true;
     switch_to(c, self, &c->loop);
 }
@@ -554,21 +448,50 @@ void gomp_context_make_way (void)
         gomp_context_yield();
 }
 
-struct gomp_ended *gomp_carrier_tasks (void)
-{
-    return &carrier()->tasks;
-}
-
 bool gomp_context_has_others (void)
 {
     struct gomp_carrier *c = carrier();
-    return atomic_load_explicit(&c->count, memory_order_relaxed) > 0 || other_work(c);
+    return !gomp_suspended_is_empty(&c->here) || other_work(c);
 }
 
 bool gomp_context_could_switch (void)
 {
     struct gomp_carrier *c = carrier();
-    return any_ready(c) || other_work(c);
+    return gomp_suspended_any_ready(&c->here) || other_work(c);
+}
+
+/* One of the region that has just ended, on the calling carrier. */
+static void note_ended (struct gomp_region *region, unsigned id)
+{
+    struct gomp_ended *tasks = &carrier()->tasks;
+    if (tasks->count > 0 && tasks->region != region)
+        gomp_region_count_ended(tasks);
+    inv_assert(tasks->count == 0 || tasks->region == region);
+    inv_assert(tasks->count < region->start.nthreads && id > 0); /* 0 is the master's */
+    tasks->region = region;
+    tasks->count++;
+    gomp_number_set(tasks->numbers, id);
+}
+
+/* May a context go on to another implicit task?  Else its carrier has something else to do. */
+static bool may_go_on (void)
+{
+    return gomp_holds_core() && !gomp_hold_called_back() && !gomp_ready_here(inv_hold) &&
+           !gomp_contexts_look();
+}
+
+/* In a context: run implicit tasks of the region.  False: there was none left. */
+static bool run_in_context (struct gomp_region *region)
+{
+    unsigned id;
+    bool found = false;
+    while (gomp_member_run_next(region, !found, &id)) {
+        found = true;
+        note_ended(region, id);
+        if (!may_go_on())
+            break;
+    }
+    return found;
 }
 
 /* What a context executes. */
@@ -576,7 +499,7 @@ static void context_main (struct gomp_context *self)
 {
     for (;;) {
         reuse_ended(carrier());
-        bool found = gomp_region_run_in_context(self->region);
+        bool found = run_in_context(self->region);
         struct gomp_carrier *c = carrier();
         if (found)
             count_switch(c);
@@ -591,7 +514,7 @@ static void context_main (struct gomp_context *self)
             count_arrivals(c);
             gomp_region_unref(region);
         }
-        struct gomp_context *next = loop_needed(c) ? NULL : take_ready(c);
+        struct gomp_context *next = loop_needed(c) ? NULL : gomp_suspended_take(&c->here);
         switch_to(c, self, next ? next : &c->loop);
     }
 }
@@ -622,27 +545,23 @@ static bool resume_context (struct gomp_context *x)
 
 bool gomp_contexts_run (void)
 {
-    struct gomp_context *x = own ? take_ready(own) : NULL;
+    struct gomp_context *x = gomp_own_suspended ? gomp_suspended_take(gomp_own_suspended) : NULL;
     return resume_context(x ? x : take_public(NULL));
-}
-
-static struct gomp_carrier *all_carriers (void)
-{
-    return atomic_load_explicit(&carriers, memory_order_acquire);
 }
 
 static struct gomp_context *take_from_others (const struct gomp_region *of)
 {
     struct gomp_context *x = NULL;
-    for (struct gomp_carrier *c = all_carriers(); c && !x; c = c->next)
-        if (c != own)
-            x = take_as_thief(c, of);
+    for (struct gomp_suspended *l = gomp_suspended_all(); l && !x; l = l->next)
+        if (l != gomp_own_suspended)
+            x = take_as_thief(l, of);
     return x;
 }
 
 /* Has this carrier, which has idled, seen a context that another one leaves? */
 static bool may_steal (void)
 {
+    struct gomp_carrier *own = own_carrier();
     bool may = own && own->may_steal;
     if (may)
         own->may_steal = false;
@@ -668,37 +587,28 @@ bool gomp_contexts_run_others (void)
 
 static bool others_ready (void)
 {
-    for (struct gomp_carrier *c = all_carriers(); c; c = c->next)
-        if (c != own && any_for_thieves(c))
+    for (struct gomp_suspended *l = gomp_suspended_all(); l; l = l->next)
+        if (l != gomp_own_suspended && any_for_thieves(l))
             return true;
     return false;
 }
 
 bool gomp_contexts_waiting (void)
 {
-    if (any_public() || any_ready(own))
+    if (gomp_contexts_are_ready() || gomp_suspended_any_ready(gomp_own_suspended))
         return true;
     bool found = others_ready();
-    if (found && own)
-        own->may_steal = true;
+    if (found && gomp_own_suspended)
+        own_carrier()->may_steal = true;
     return found;
-}
-
-void gomp_contexts_call_cores (void)
-{
-    for (struct gomp_carrier *c = all_carriers(); c; c = c->next)
-        if (atomic_load_explicit(&c->count, memory_order_relaxed) > 0) {
-            gomp_want_cores();
-            return;
-        }
 }
 
 bool gomp_contexts_look (void)
 {
     enum { OTHERS_EVERY = 256 };
-    if (!all_carriers())
+    if (!gomp_suspended_all())
         return false;
-    if (any_ready(own) || any_public())
+    if (gomp_suspended_any_ready(gomp_own_suspended) || gomp_contexts_are_ready())
         return true;
     struct gomp_carrier *c = carrier_made();
     if (++c->looks % OTHERS_EVERY == 0)
@@ -708,6 +618,7 @@ bool gomp_contexts_look (void)
 
 bool gomp_contexts_tickets_first (void)
 {
+    struct gomp_carrier *own = own_carrier();
     if (!own || !own->tickets_first)
         return false;
     own->tickets_first = false;
@@ -716,17 +627,22 @@ bool gomp_contexts_tickets_first (void)
 
 static bool loop_ready (void *arg)
 {
-    return has_changed(arg);
+    return gomp_context_could_run(arg);
+}
+
+static bool start_in_context (struct gomp_region *region)
+{
+    return gomp_region_may_start(region) && gomp_contexts_start(region) == GOMP_STARTED;
 }
 
 /* Run something of the region.  False: there is nothing. */
 static bool run_once (struct gomp_region *region)
 {
     if (gomp_contexts_tickets_first() &&
-        (gomp_region_start_in_context(region) || run_others(region)))
+        (start_in_context(region) || run_others(region)))
         return true;
-    struct gomp_context *x = take_ready(own);
-    return resume_context(x ? x : take_public(region)) || gomp_region_start_in_context(region) ||
+    struct gomp_context *x = gomp_suspended_take(gomp_own_suspended);
+    return resume_context(x ? x : take_public(region)) || start_in_context(region) ||
            (may_steal() && resume_context(take_from_others(region)));
 }
 
@@ -736,7 +652,7 @@ static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *
     bool over;
     c->loop.addr = addr;
     c->loop.val = val;
-    while (!(over = has_changed(&c->loop))) {
+    while (!(over = gomp_context_could_run(&c->loop))) {
         if (inv_hold == INV_HOLD_NONE || gomp_hold_called_back() || gomp_ready_at(inv_hold))
             break;
         if (run_once(region))
@@ -757,7 +673,7 @@ static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *
 
 bool gomp_contexts_run_until (int *addr, int val)
 {
-    if (!all_carriers() || gomp_contexts_grounded || inv_hold == INV_HOLD_NONE ||
+    if (!gomp_suspended_all() || gomp_contexts_grounded || inv_hold == INV_HOLD_NONE ||
         !gomp_region_waits_for_all(addr))
         return false;
     return run_until(carrier_made(), gomp_thread()->ts.team->barrier.region, addr, val);
@@ -778,81 +694,66 @@ bool gomp_carrier_arrive (struct gomp_region *region, int *addr, int val)
 
 void gomp_carrier_rest (void)
 {
-    struct gomp_carrier *c = own;
+    struct gomp_carrier *c = own_carrier();
     for (struct gomp_context *x; c && (x = take_spare(c));)
         gomp_context_keep(x);
 }
 
 void gomp_carrier_leave (void)
 {
-    struct gomp_carrier *c = own;
+    struct gomp_carrier *c = own_carrier();
     if (!c)
         return;
     gomp_contexts_publish();
     gomp_carrier_rest();
     gomp_overflow_leave();
-    inv_assert(c->first == NULL && c->spares == NULL && c->nspares == 0);
-    own = NULL;
-    atomic_store(&c->used, false);
+    inv_assert(c->here.first == NULL && c->spares == NULL && c->nspares == 0);
+    gomp_own_suspended = NULL;
+    atomic_store(&c->here.used, false);
 }
 
-uint64_t gomp_carrier_own_switches (void)
+static void count_ready (struct gomp_suspended *l, struct gomp_carriers_view *view)
 {
-    struct gomp_carrier *c = carrier();
-    return c ? switches_of(c) : 0;
-}
-
-uint64_t gomp_carriers_switches (void)
-{
-    uint64_t all = 0;
-    for (struct gomp_carrier *c = all_carriers(); c; c = c->next)
-        all += switches_of(c);
-    return all;
-}
-
-static void count_ready (struct gomp_carrier *c, struct gomp_carriers_view *view)
-{
-    gomp_spinlock_lock(&c->lock);
-    for (struct gomp_context *x = c->first; x; x = x->next)
-        if (has_changed(x) && !atomic_load_explicit(&x->running, memory_order_relaxed)) {
+    gomp_spinlock_lock(&l->lock);
+    for (struct gomp_context *x = l->first; x; x = x->next)
+        if (gomp_context_could_run(x) && !atomic_load_explicit(&x->running, memory_order_relaxed)) {
             view->ready++;
             view->region = x->region;
         }
-    gomp_spinlock_unlock(&c->lock);
+    gomp_spinlock_unlock(&l->lock);
 }
 
 struct gomp_carriers_view gomp_carriers_look (void)
 {
     struct gomp_carriers_view view = {0};
-    for (struct gomp_carrier *c = all_carriers(); c; c = c->next) {
-        view.switches += switches_of(c);
-        if (atomic_load_explicit(&c->count, memory_order_relaxed) > 0)
-            count_ready(c, &view);
+    for (struct gomp_suspended *l = gomp_suspended_all(); l; l = l->next) {
+        view.switches += atomic_load_explicit(&l->switches, memory_order_relaxed);
+        if (!gomp_suspended_is_empty(l))
+            count_ready(l, &view);
     }
-    gomp_spinlock_lock(&ready_lock);
-    for (struct gomp_context *x = ready_first; x; x = x->next) {
+    struct gomp_ready_contexts *q = &gomp_ready_contexts;
+    gomp_spinlock_lock(&q->lock);
+    for (struct gomp_context *x = q->first; x; x = x->next) {
         view.ready++;
         view.region = x->region;
     }
-    gomp_spinlock_unlock(&ready_lock);
+    gomp_spinlock_unlock(&q->lock);
     return view;
 }
 
 /* The child of a fork has one thread, and what that one executes. */
 void gomp_carriers_forget (void)
 {
-    atomic_store(&ready_lock.held, 0);
-    ready_first = NULL;
-    ready_last = &ready_first;
-    atomic_store(&gomp_contexts_ready, 0);
-    for (struct gomp_carrier *c = all_carriers(); c; c = c->next) {
-        atomic_store(&c->lock.held, 0);
-        init_list(c);
+    gomp_suspended_forget();
+    for (struct gomp_suspended *l = gomp_suspended_all(); l; l = l->next) {
+        struct gomp_carrier *c = carrier_of(l);
+        atomic_store(&l->lock.held, 0);
+        gomp_suspended_clear(l);
         c->arrivals.count = 0;
-        if (c != own) {
+        if (l != gomp_own_suspended) {
             c->spares = c->ended = NULL;
             c->nspares = 0;
-            atomic_store(&c->used, false);
+            atomic_store(&l->used, false);
         }
     }
     gomp_contexts_grounded = gomp_current != NULL;

@@ -17,38 +17,13 @@
 #define GOMP_CARRIER_H 1
 
 #include "current.h"
-#include "parking.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
-struct gomp_context;
 struct gomp_region;
-
-/* Implicit tasks of a region that have ended on a carrier and have not been counted, and their thread
- * numbers (of which region.h says more). */
-struct gomp_ended {
-    struct gomp_region *region;
-    unsigned count;
-    uint64_t numbers[4];
-};
-
-/* Contexts in the queue of the process; polled, a hint. */
-extern _Atomic unsigned gomp_contexts_ready;
-
-/* The process is the child of a fork in a context.  Its one thread has the stack of that context, but
- * no loop to go back to, so it waits like any thread.  Written in the child. */
-extern bool gomp_contexts_grounded;
-
-/* Does the calling thread execute a context, which it can leave for other contexts? */
-static inline bool gomp_in_context (void)
-{
-    return gomp_current != 0 && !gomp_contexts_grounded;
-}
 
 /* --- in a context */
 
@@ -68,9 +43,6 @@ extern void gomp_context_make_way (void);
 extern bool gomp_context_could_switch (void);
 /* The same, or contexts of this carrier that wait: the loop looks at all of them.  Cheap. */
 extern bool gomp_context_has_others (void);
-
-/* The ended implicit tasks of the calling carrier. */
-extern struct gomp_ended *gomp_carrier_tasks (void);
 
 /* --- in a loop */
 
@@ -109,10 +81,6 @@ extern void gomp_carrier_rest (void);
 extern void gomp_carrier_leave (void);
 /* Is there a context that is ready?  Looks at all carriers. */
 extern bool gomp_contexts_waiting (void);
-/* A word has changed that contexts may wait for: cores that are free may be of use. */
-extern void gomp_contexts_call_cores (void);
-/* What the context in the parking lot has waited for has come. */
-extern void gomp_context_is_ready (struct gomp_context *);
 
 /* What the watchdog sees. */
 struct gomp_carriers_view {
@@ -122,11 +90,5 @@ struct gomp_carriers_view {
 };
 extern struct gomp_carriers_view gomp_carriers_look (void);
 extern void gomp_carriers_forget (void);
-/* The switches that gomp_carriers_look sees, by a load for each carrier; those of the calling one. */
-extern uint64_t gomp_carriers_switches (void);
-extern uint64_t gomp_carrier_own_switches (void);
-
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif
