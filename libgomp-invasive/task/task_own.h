@@ -33,7 +33,7 @@ struct gomp_task_own {
     union {
         /* while it runs: entries of its thread number's queue from here on are descendants */
         int64_t mark;
-        struct gomp_task *link; /* while it is in the shared queue */
+        struct gomp_task *link; /* while it is in the shared queue, or about to be queued */
     };
     struct gomp_dep_node *node; /* its dependences on siblings, or NULL */
     uint64_t code_from_ns;      /* of an implicit task: see gomp_cost_code_begins; 0: not timed */
