@@ -114,7 +114,8 @@ def test_no_double_holder_and_no_lost_wake_up_under_fire(top, compile_arm, run_a
 
 
 @pytest.mark.parametrize("name, files", [
-    ("handover", ["parking.c", "ready.c", "sleepers.c", "park.c", "source.c"]), ("tickets", ["tickets.c"]), ("unheld", ["unheld.c"]),
+    ("handover", ["parking.c", "ready.c", "sleepers.c", "park.c", "source.c"]),
+    ("tickets", ["tickets.c"]), ("unheld", ["unheld.c"]),
     ("taskqueue", ["taskqueue.c", "taskpool.c"]), ("split", [])])
 def test_what_threads_of_the_runtime_share_holds_under_fire(name, files, top, tmp_path, compile_arm,
                                                             run_arm):

@@ -5,9 +5,9 @@ import house
 import pytest
 
 # What is still wrong, which may only become less: lower the number with what you mend.
-AT_MOST = {"circles of includes": 6, "files in the largest circle": 16,
-           "circles between folders": 1, "includes of a higher layer": 27,
-           "functions in the largest knot of the OpenMP runtime": 95,
+AT_MOST = {"circles of includes": 5, "files in the largest circle": 12,
+           "circles between folders": 0, "includes of a higher layer": 0,
+           "functions in the largest knot of the OpenMP runtime": 3,
            "files in the fullest folder": 58,
            "pronouns in comments and documents": 10}
 # What there must be: raise the number with what you add.
