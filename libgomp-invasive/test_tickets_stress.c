@@ -2,7 +2,7 @@
 /*
  * test_tickets_stress.c - tickets and the gate under fire: a master opens one region after another,
  * for the number of milliseconds in argv[1] (default 2000), and workers take their implicit tasks.
- * Compiled with region/tickets.c; the gate is used here as region.c uses it, and workers sleep
+ * Compiled with region/tickets.c; the gate is used here as region.h has it, and workers sleep
  * and are called as cores.c has it.
  *
  * What it checks:

@@ -181,7 +181,7 @@ static void serve_cores (bool call)
         gomp_call_cores(); /* nothing has called any: a short region's barrier, say */
 }
 
-/* With more processes than cores short regions have no second core called (region.c), so only those
+/* With more processes than cores short regions have no second core called (open.c), so only those
  * that were open at the last look. */
 static bool is_to_call (const struct view *last, const struct view *now)
 {

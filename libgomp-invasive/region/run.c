@@ -25,7 +25,7 @@ static unsigned run_tickets (struct gomp_region *region)
         gomp_number_set(over, id);
         done++;
         if (!gomp_holds_core())
-            break; /* an extra thread runs one (progress.c) */
+            break; /* an extra thread runs one (watchdog.h) */
         if (gomp_hold_called_back() || gomp_ready_here(inv_hold))
             break;
     }

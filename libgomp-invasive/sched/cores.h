@@ -47,7 +47,7 @@ extern bool gomp_threads_waiting (void);
 extern bool gomp_core_needed (void);
 /* Is there anything that a hold could be used for now, explicit tasks included? */
 extern bool gomp_work_waiting (void);
-/* Lets up to `count` queued threads and unstarted implicit tasks run without a hold (progress.c).
+/* Lets up to `count` queued threads and unstarted implicit tasks run without a hold.
  * False: a thread is missing that the system does not give us. */
 extern bool gomp_run_unheld (unsigned count);
 

@@ -34,7 +34,7 @@ static inline bool gomp_ready_at (int hold)
     return atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0 &&
            gomp_ready_here(hold);
 }
-/* Changes whenever threads are taken (progress.c). */
+/* Changes whenever threads are taken (for the watchdog). */
 extern unsigned gomp_ready_taken (void);
 extern void gomp_ready_forget (void);
 

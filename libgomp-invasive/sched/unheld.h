@@ -2,7 +2,7 @@
 /*
  * unheld.h - unheld threads: they compute without a hold, beside the threads that hold cores.
  *
- * The watchdog lets threads run so when those that hold cores seem to get nowhere (progress.h).
+ * The watchdog lets threads run so when those that hold cores seem to get nowhere (watchdog.h).
  * Often they do get somewhere, only slowly: implicit tasks may take seconds.  So an unheld thread
  * is remembered: a core that becomes free, or that arrives, is given to it while it computes (it is
  * moved there, and finds out at its next scheduling point), and it is moved off a core that this

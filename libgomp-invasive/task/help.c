@@ -134,7 +134,7 @@ const struct gomp_source gomp_explicit_tasks = {.waits = help_waiting,
 static bool all_over (void *arg)
 {
     struct gomp_region *region = arg;
-    /* acquire for what other threads have done; seq_cst: partner is leave_gate, see wait_for_end */
+    /* acquire for what other threads have done; seq_cst: partner is gomp_region_leave, see wait_for_end */
     return atomic_load(&region->gate) == GOMP_INSIDE_ONE &&
            !gomp_tasks_outstanding(region->start.team);
 }
@@ -165,7 +165,7 @@ static void wait_for_end (struct gomp_region *region)
         return;
     inv_assert(gomp_thread()->ts.team_id == 0);
     int word = atomic_load(&region->end_word);
-    /* seq_cst, as the looks after it: partners are leave_gate, and threads that queue a task
+    /* seq_cst, as the looks after it: partners are gomp_region_leave, and threads that queue a task
      * (after_queueing, gomp_region_call_helpers) */
     atomic_store(&region->master_waits, 1);
     if (!all_over(region) && !gomp_tasks_visible(region->start.team)) {
@@ -204,6 +204,6 @@ void gomp_region_finish (struct gomp_region *region)
     if (__builtin_expect(region->cost.of != NULL, 0))
         gomp_cost_region_ends(region);
     if (region->start.master_holds_core && !gomp_holds_core())
-        gomp_hold_acquire(); /* progress.c had let us run without one */
+        gomp_hold_acquire(); /* the watchdog had let us run without one */
     gomp_hold_checkpoint(); /* a serial part may be long: not on a core that is asked back */
 }

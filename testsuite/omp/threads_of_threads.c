@@ -45,7 +45,7 @@ static void all_at_once(void)
 {
     int procs = omp_get_num_procs(), stock = 1 + THREADS * procs;
     /* In elastic regions threads that wait in a barrier hand their core to others, of which some may be
-     * on their way at any time (enough_workers in workers.c). */
+     * on their way at any time (gomp_free_workers_enough). */
     int on_their_way = strict ? 0 : 8;
     pthread_t ids[THREADS];
     for (int i = 0; i < THREADS; i++)
