@@ -34,7 +34,7 @@ struct inv_process inv_process = {.managed = true, .ncores = CORES};
 #undef gomp_unheld_self
 __thread int inv_hold = INV_HOLD_NONE;
 __thread struct gomp_unheld *gomp_unheld_self;
-_Atomic unsigned gomp_unheld_waiting;
+struct gomp_unheld_threads gomp_unheld_threads;
 
 static __thread int last_hold = INV_HOLD_NONE;
 static _Atomic int computing[CORES]; /* 0, or 1 while a thread computes there */
@@ -143,7 +143,7 @@ static void give_back (int hold)
 void gomp_want_cores (void)
 {
     unsigned set;
-    while (atomic_load(&gomp_ready_count) > 0 && (set = atomic_load(&free_cores)) != 0) {
+    while (atomic_load(&gomp_ready.count) > 0 && (set = atomic_load(&free_cores)) != 0) {
         int hold = __builtin_ctz(set);
         if (atomic_compare_exchange_strong(&free_cores, &set, set & ~(1u << hold)) && !place(hold))
             give_back(hold);
@@ -210,7 +210,7 @@ int main (int argc, char **argv)
     atomic_store(&stopping, true);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    if (atomic_load(&free_cores) != (1u << CORES) - 1 || atomic_load(&gomp_ready_count) != 0)
+    if (atomic_load(&free_cores) != (1u << CORES) - 1 || atomic_load(&gomp_ready.count) != 0)
         fail("a core or a thread is left");
     if (generation < 10)
         fail("hardly a barrier was passed");

@@ -200,7 +200,7 @@ int main (int argc, char **argv)
     for (int core = 0; core < CORES; core++)
         if (atomic_load(&state[core]) != FREE)
             fail("a core is left");
-    if (atomic_load(&gomp_unheld_waiting) != 0)
+    if (atomic_load(&gomp_unheld_threads.waiting) != 0)
         fail("an unheld thread is left");
     printf("unheld: %lu cores given, %lu taken away\n", given, evicted);
     return given == 0 || evicted == 0;

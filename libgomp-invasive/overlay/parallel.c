@@ -31,7 +31,7 @@ enum {
                               whether it still sleeps */
 };
 
-bool gomp_team_adaptive, gomp_team_dyn_ours;
+struct gomp_team_settings gomp_team_settings;
 __thread unsigned gomp_team_limit __attribute__((tls_model("initial-exec")));
 
 /* Is a team of n too expensive for its function? */
@@ -87,9 +87,9 @@ void gomp_team_initialize (void)
     }
     if (!inv_wanted())
         return;
-    gomp_team_adaptive = true;
+    gomp_team_settings.adaptive = true;
     if (!inv_getenv("OMP_DYNAMIC") && !inv_getenv("OMP_DYNAMIC_ALL")) {
-        gomp_team_dyn_ours = true;
+        gomp_team_settings.dyn_ours = true;
         gomp_global_icv.dyn_var = true;
     }
 }

@@ -513,7 +513,7 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     if (nested && nthreads > 1)
         gomp_note_nested(nthreads);
 
-    if (nthreads > 1 || __builtin_expect(gomp_single_threads_join, 0)) {
+    if (nthreads > 1 || __builtin_expect(gomp_team_settings.single_threads_join, 0)) {
         gomp_sched_join(nthreads);
         inv_polls_until = 0; /* what the caller tested for is not what it waits for */
     }
@@ -659,7 +659,6 @@ static void after_fork_in_child (void)
     gomp_managed_threads = 1;
     gomp_use_forget();
     gomp_join_forget();
-    gomp_hold_forget();
     gomp_free_workers_forget();
     gomp_bound_forget();
     gomp_ready_forget();

@@ -125,7 +125,7 @@ static struct gomp_context *take_as_thief (struct gomp_suspended *l, const struc
 /* Of the queue of the process.  of: only one of that region, or within it; NULL: any. */
 static struct gomp_context *take_public (const struct gomp_region *of)
 {
-    struct gomp_ready_contexts *q = &gomp_ready_contexts;
+    struct gomp_ready_contexts *q = &gomp_all_suspended.ready;
     if (!gomp_contexts_are_ready())
         return NULL;
     gomp_spinlock_lock(&q->lock);
@@ -673,7 +673,7 @@ static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *
 
 bool gomp_contexts_run_until (int *addr, int val)
 {
-    if (!gomp_suspended_all() || gomp_contexts_grounded || inv_hold == INV_HOLD_NONE ||
+    if (!gomp_suspended_all() || gomp_contexts.grounded || inv_hold == INV_HOLD_NONE ||
         !gomp_region_waits_for_all(addr))
         return false;
     return run_until(carrier_made(), gomp_thread()->ts.team->barrier.region, addr, val);
@@ -681,7 +681,7 @@ bool gomp_contexts_run_until (int *addr, int val)
 
 bool gomp_carrier_arrive (struct gomp_region *region, int *addr, int val)
 {
-    if (!region || !region->light || gomp_contexts_grounded || inv_hold == INV_HOLD_NONE ||
+    if (!region || !region->light || gomp_contexts.grounded || inv_hold == INV_HOLD_NONE ||
         gomp_thread()->ts.team_id != 0)
         return false;
     struct gomp_carrier *c = carrier_made();
@@ -731,7 +731,7 @@ struct gomp_carriers_view gomp_carriers_look (void)
         if (!gomp_suspended_is_empty(l))
             count_ready(l, &view);
     }
-    struct gomp_ready_contexts *q = &gomp_ready_contexts;
+    struct gomp_ready_contexts *q = &gomp_all_suspended.ready;
     gomp_spinlock_lock(&q->lock);
     for (struct gomp_context *x = q->first; x; x = x->next) {
         view.ready++;
@@ -756,6 +756,6 @@ void gomp_carriers_forget (void)
             atomic_store(&l->used, false);
         }
     }
-    gomp_contexts_grounded = gomp_current != NULL;
+    gomp_contexts.grounded = gomp_current != NULL;
     gomp_contexts_forget();
 }

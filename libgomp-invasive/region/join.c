@@ -35,28 +35,29 @@ static unsigned processors_now (void)
     return inv_cpus_get(0, &cpus) == 0 ? (unsigned)inv_cpus_count(&cpus) : 0;
 }
 
-/* A first region has begun; and whether a large team is better off alone has been looked at.  Both stay
- * so; relaxed, no data goes with them. */
-static _Atomic bool begun, looked;
-
-/* So many threads have been in the teams of a nested region and of the region around it together, at most.  relaxed: a
- * top-level region that does not see it leaves it to the next one. */
-static _Atomic unsigned most_nested;
+/* Written by threads that begin regions.  relaxed: no data goes with it. */
+static struct {
+    _Atomic bool begun;  /* a first region has; stays so */
+    _Atomic bool looked; /* whether a large team is better off alone; likewise */
+    /* So many threads have been in the teams of a nested region and of the region around it together, at most.  A
+     * top-level region that does not see it leaves it to the next one. */
+    _Atomic unsigned most_nested;
+} first;
 
 void gomp_note_nested (unsigned nthreads)
 {
     const struct gomp_team *around = gomp_thread()->ts.team;
     uint64_t all = (uint64_t)nthreads * around->nthreads;
-    if (all > atomic_load_explicit(&most_nested, memory_order_relaxed) && all <= UINT_MAX)
-        atomic_store_explicit(&most_nested, (unsigned)all, memory_order_relaxed);
+    if (all > atomic_load_explicit(&first.most_nested, memory_order_relaxed) && all <= UINT_MAX)
+        atomic_store_explicit(&first.most_nested, (unsigned)all, memory_order_relaxed);
 }
 
 /* Looked at once: at the process's first region that has so many threads, or whose like had so many in nested regions.
  * Not where other threads of the program use OpenMP already, which would be in the middle of a region. */
 static void join_alone (unsigned nthreads)
 {
-    unsigned here = atomic_load_explicit(&looked, memory_order_relaxed) ? 0 : processors_now();
-    if (here == 0 || nthreads <= here || atomic_exchange(&looked, true))
+    unsigned here = atomic_load_explicit(&first.looked, memory_order_relaxed) ? 0 : processors_now();
+    if (here == 0 || nthreads <= here || atomic_exchange(&first.looked, true))
         return;
     if (is_better_alone() && !gomp_use_has_further_threads())
         inv_join_alone(here);
@@ -67,7 +68,7 @@ static void join_first (unsigned nthreads)
     static _Atomic bool tried;
     if (atomic_load_explicit(&tried, memory_order_acquire))
         return;
-    atomic_store_explicit(&begun, true, memory_order_relaxed);
+    atomic_store_explicit(&first.begun, true, memory_order_relaxed);
     inv_bind_threads();
     if (inv_wanted() && !inv_managed() && !gomp_team_is_default(nthreads) &&
         !gomp_space_to_join(nthreads))
@@ -75,7 +76,7 @@ static void join_first (unsigned nthreads)
                        "beside the program's threads");
     inv_join(-1, -1, -1); /* a second thread waits for the first */
     inv_set_work_probe(gomp_leaves_work);
-    inv_set_task_point(gomp_explicit_source->task_point);
+    inv_set_task_point(gomp_sources.explicit->task_point);
     inv_set_give_way(&gomp_give_way);
     atomic_store_explicit(&tried, true, memory_order_release);
 }
@@ -85,7 +86,7 @@ void gomp_sched_join (unsigned nthreads)
     join_first(nthreads);
     if (inv_managed() || nthreads > GOMP_TICKETS_MOST || gomp_thread()->ts.level > 0)
         return;
-    unsigned nested = atomic_load_explicit(&most_nested, memory_order_relaxed);
+    unsigned nested = atomic_load_explicit(&first.most_nested, memory_order_relaxed);
     unsigned all = nthreads > nested ? nthreads : nested;
     if (__builtin_expect(all > gomp_available_cpus, 0))
         join_alone(all);
@@ -94,6 +95,6 @@ void gomp_sched_join (unsigned nthreads)
 void gomp_join_forget (void)
 {
     /* Another thread may have been in the middle of asking the dynamic linker, in tls.c. */
-    if (atomic_load_explicit(&begun, memory_order_relaxed))
-        atomic_store_explicit(&looked, true, memory_order_relaxed);
+    if (atomic_load_explicit(&first.begun, memory_order_relaxed))
+        atomic_store_explicit(&first.looked, true, memory_order_relaxed);
 }

@@ -24,7 +24,7 @@ enum {
  * that an implicit task begins and ends on one kernel thread. */
 bool gomp_regions_may_be_light (void)
 {
-    return gomp_movable_threads() && !gomp_team_adaptive && !inv_tool_get() &&
+    return gomp_movable_threads() && !gomp_team_settings.adaptive && !inv_tool_get() &&
            gomp_contexts_usable();
 }
 

@@ -36,7 +36,7 @@ static struct view look_at_work (void)
 {
     struct view v = {.progress = gomp_progress_counted() + gomp_ready_taken(),
                      .waiting = gomp_threads_queued(),
-                     .count = atomic_load_explicit(&gomp_ready_count, memory_order_relaxed)};
+                     .count = atomic_load_explicit(&gomp_ready.count, memory_order_relaxed)};
     struct gomp_region *region;
     struct gomp_carriers_view carriers = gomp_carriers_look();
     v.progress += carriers.switches;
@@ -297,7 +297,7 @@ static void look (void)
 {
     struct watch *w = &watch;
     struct view now = look_at_work();
-    bool unheld = atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
+    bool unheld = atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
     uint64_t cpu = cpu_ns();
     if (share_lasting_regions(&w->alone, cpu))
         w->idle = 0;

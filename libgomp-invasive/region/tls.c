@@ -137,9 +137,13 @@ bool gomp_may_move_threads (void)
     return decide_binding() == MOVABLE && gomp_contexts_usable();
 }
 
-/* The last of the objects that the process was started with, which are never unloaded; NULL: we have
- * been loaded later ourselves.  Written when the library is loaded. */
-static struct link_map *last_at_start;
+static struct {
+    /* The last of the objects that the process was started with, which are never unloaded; NULL: we have
+     * been loaded later ourselves.  Written when the library is loaded. */
+    struct link_map *last_at_start;
+    /* Written by masters.  Once strict, always: a pool whose threads have kept data cannot go back. */
+    _Atomic int decision;
+} ties;
 
 void gomp_tls_loaded (void)
 {
@@ -149,7 +153,7 @@ void gomp_tls_loaded (void)
     if (program && dlinfo(program, RTLD_DI_LINKMAP, &map) == 0)
         while (map->l_next)
             map = map->l_next;
-    last_at_start = map;
+    ties.last_at_start = map;
     if (program)
         dlclose(program);
 }
@@ -159,26 +163,23 @@ void gomp_tls_loaded (void)
  * to its list; relaxed: a region that needs the object begins after it has been loaded.) */
 static bool may_be_new (void)
 {
-    return !last_at_start || __atomic_load_n(&last_at_start->l_next, __ATOMIC_RELAXED);
+    return !ties.last_at_start || __atomic_load_n(&ties.last_at_start->l_next, __ATOMIC_RELAXED);
 }
-
-/* Once strict, always: a pool whose threads have kept data cannot go back. */
-static _Atomic int decision;
 
 bool gomp_movable_threads (void)
 {
-    return atomic_load_explicit(&decision, memory_order_relaxed) == MOVABLE;
+    return atomic_load_explicit(&ties.decision, memory_order_relaxed) == MOVABLE;
 }
 
 bool gomp_threads_stay (void)
 {
-    return atomic_load_explicit(&decision, memory_order_relaxed) == STAYS;
+    return atomic_load_explicit(&ties.decision, memory_order_relaxed) == STAYS;
 }
 
 bool gomp_strict_threads (void)
 {
     static _Atomic unsigned long long loads_seen;
-    int now = atomic_load_explicit(&decision, memory_order_relaxed);
+    int now = atomic_load_explicit(&ties.decision, memory_order_relaxed);
     if (now == STRICT)
         return true;
     if (now != UNKNOWN && !may_be_new())
@@ -191,14 +192,14 @@ bool gomp_strict_threads (void)
     now = decide_binding();
     if (now == MOVABLE)
         gomp_contexts_find_exceptions();
-    atomic_store_explicit(&decision, now, memory_order_relaxed);
+    atomic_store_explicit(&ties.decision, now, memory_order_relaxed);
     return now == STRICT;
 }
 
 bool gomp_ties_are_new (void)
 {
     static _Atomic int seen;
-    int now = atomic_load_explicit(&decision, memory_order_relaxed);
+    int now = atomic_load_explicit(&ties.decision, memory_order_relaxed);
     return now != atomic_load_explicit(&seen, memory_order_relaxed) &&
            atomic_exchange_explicit(&seen, now, memory_order_relaxed) != now;
 }
@@ -231,7 +232,7 @@ static const char *variable_that_ties (int now)
 
 bool gomp_what_ties_threads (char *name, size_t bytes)
 {
-    int now = atomic_load_explicit(&decision, memory_order_relaxed);
+    int now = atomic_load_explicit(&ties.decision, memory_order_relaxed);
     const char *variable = now == UNKNOWN ? NULL : variable_that_ties(now);
     struct tie tie = {now == STRICT ? has_own_tls : ties_to_thread, name, bytes};
     if (variable) {

@@ -20,10 +20,13 @@
 
 __thread struct gomp_task_icv *gomp_thread_icv;
 
-/* Has the process begun to use OpenMP?  Written by first_use, under use_lock (release); read by each
- * thread that begins (acquire). */
-static _Atomic bool in_use;
-static pthread_mutex_t use_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    pthread_mutex_t lock;
+    /* Has the process begun to use OpenMP?  Written by first_use, under the lock (release); read by each
+     * thread that begins (acquire). */
+    _Atomic bool by_process;
+    _Atomic bool by_further_threads; /* set by the first of them, relaxed: a hint */
+} use = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- the first use */
 
@@ -46,36 +49,33 @@ static void begin_use (void)
         gomp_take_first_place();
 }
 
-/* Set by the first of them, relaxed: a hint. */
-static _Atomic bool further_threads;
-
 bool gomp_use_has_further_threads (void)
 {
-    return atomic_load_explicit(&further_threads, memory_order_relaxed);
+    return atomic_load_explicit(&use.by_further_threads, memory_order_relaxed);
 }
 
 static void first_use (void)
 {
     INV_UNDISTURBED;
-    pthread_mutex_lock(&use_lock);
-    if (!atomic_load_explicit(&in_use, memory_order_relaxed)) { /* under the lock */
+    pthread_mutex_lock(&use.lock);
+    if (!atomic_load_explicit(&use.by_process, memory_order_relaxed)) { /* under the lock */
         begin_use();
         /* release: partner is the acquire load of gomp_find_thread_icv in another thread, which then
          * sees all that begin_use has written */
-        atomic_store_explicit(&in_use, true, memory_order_release);
+        atomic_store_explicit(&use.by_process, true, memory_order_release);
     }
-    pthread_mutex_unlock(&use_lock);
+    pthread_mutex_unlock(&use.lock);
 }
 
 struct gomp_task_icv *gomp_find_thread_icv (void)
 {
     /* acquire: partner is the release store of first_use */
-    if (!atomic_load_explicit(&in_use, memory_order_acquire))
+    if (!atomic_load_explicit(&use.by_process, memory_order_acquire))
         first_use();
     bool initial = syscall(SYS_gettid) == getpid();
     gomp_thread_icv = &gomp_global_icv;
     if (!initial) {
-        atomic_store_explicit(&further_threads, true, memory_order_relaxed);
+        atomic_store_explicit(&use.by_further_threads, true, memory_order_relaxed);
         gomp_decide_default_team(GOMP_TEAM_SMALL); /* which may change gomp_thread_icv */
     }
     return gomp_thread_icv;
@@ -92,7 +92,7 @@ void gomp_use_loaded (void)
 /* Another thread may have been in the middle of the first use. */
 void gomp_use_forget (void)
 {
-    use_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    use.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 /* --- the first place */

@@ -17,7 +17,7 @@
 #undef gomp_current
 __thread struct gomp_thread *gomp_current;
 #define gomp_current GOMP_OWN(gomp_current)
-bool gomp_contexts_grounded;
+struct gomp_contexts gomp_contexts;
 
 /* --- the switch
  *
@@ -39,22 +39,19 @@ bool gomp_contexts_grounded;
 
 /* The C++ runtime's record of what is being handled, if it is loaded: two words of each kernel
  * thread, as its ABI says. */
-struct exception_globals {
+struct gomp_exceptions {
     void *caught;
     unsigned uncaught;
 };
-/* NULL: not loaded.  Written before a region begins, when objects have been loaded; relaxed: a region
- * that begins later is after it. */
-static struct exception_globals *(*_Atomic get_globals) (void);
 
 /* The library may be loaded later than we are, and be visible to some objects only. */
 void gomp_contexts_find_exceptions (void)
 {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     void *found = library ? dlsym(library, "__cxa_get_globals") : NULL;
-    struct exception_globals *(*function) (void);
+    struct gomp_exceptions *(*function) (void);
     memcpy(&function, &found, sizeof function);
-    atomic_store_explicit(&get_globals, function, memory_order_relaxed);
+    atomic_store_explicit(&gomp_contexts.get_exceptions, function, memory_order_relaxed);
     if (library)
         dlclose(library);
 }
@@ -62,15 +59,15 @@ void gomp_contexts_find_exceptions (void)
 /* Where a kernel thread has these, found once: to ask for them takes longer than the switch. */
 static __thread struct {
     int *error;
-    struct exception_globals *exceptions; /* NULL: no C++ runtime when the thread looked */
-    struct exception_globals *(*function) (void);
+    struct gomp_exceptions *exceptions; /* NULL: no C++ runtime when the thread looked */
+    struct gomp_exceptions *(*function) (void);
 } state_of_thread __attribute__((tls_model("initial-exec"), used));
 #define state_of_thread GOMP_OWN(state_of_thread)
 
 void gomp_contexts_find_state (void)
 {
-    struct exception_globals *(*function) (void) =
-        atomic_load_explicit(&get_globals, memory_order_relaxed);
+    struct gomp_exceptions *(*function) (void) =
+        atomic_load_explicit(&gomp_contexts.get_exceptions, memory_order_relaxed);
     if (state_of_thread.error && state_of_thread.function == function)
         return;
     if (!state_of_thread.error)
@@ -85,7 +82,7 @@ void gomp_contexts_find_state (void)
 static void __attribute__((noinline, noclone)) save_thread_state (struct gomp_context *from)
 {
     from->error = *state_of_thread.error;
-    const struct exception_globals *g = state_of_thread.exceptions;
+    const struct gomp_exceptions *g = state_of_thread.exceptions;
     if (g) {
         from->exceptions.caught = g->caught;
         from->exceptions.uncaught = g->uncaught;
@@ -95,7 +92,7 @@ static void __attribute__((noinline, noclone)) save_thread_state (struct gomp_co
 static void __attribute__((noinline, noclone)) restore_thread_state (const struct gomp_context *to)
 {
     *state_of_thread.error = to->error;
-    struct exception_globals *g = state_of_thread.exceptions;
+    struct gomp_exceptions *g = state_of_thread.exceptions;
     if (g) {
         g->caught = to->exceptions.caught;
         g->uncaught = to->exceptions.uncaught;
@@ -123,11 +120,6 @@ void gomp_context_switch (struct gomp_context *from, struct gomp_context *to)
 
 /* --- stacks */
 
-/* Contexts that have ended their implicit tasks. */
-static struct gomp_spinlock free_lock;
-static struct gomp_context *free_contexts;
-static _Atomic unsigned made;
-
 static bool under_tool (void)
 {
     const char *preloaded = inv_getenv("LD_PRELOAD");
@@ -149,7 +141,7 @@ bool gomp_contexts_usable (void)
         known = yes ? 1 : 2;
         atomic_store_explicit(&answer, known, memory_order_relaxed);
     }
-    return known == 1 && !gomp_contexts_grounded;
+    return known == 1 && !gomp_contexts.grounded;
 }
 
 static void *map_stack (size_t bytes, size_t guard)
@@ -195,7 +187,7 @@ static struct gomp_context *make_context (void (*body) (struct gomp_context *))
     char *base = map_stack(bytes, guard);
     if (!base)
         return NULL;
-    unsigned number = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
+    unsigned number = atomic_fetch_add_explicit(&gomp_contexts.made, 1, memory_order_relaxed);
     char *top = base + bytes - number % COLOURS * COLOUR_BYTES;
     struct gomp_context *context =
         (struct gomp_context *)((uintptr_t)(top - sizeof *context) & ~(uintptr_t)63);
@@ -211,26 +203,26 @@ static struct gomp_context *make_context (void (*body) (struct gomp_context *))
 
 struct gomp_context *gomp_context_new (void (*body) (struct gomp_context *))
 {
-    gomp_spinlock_lock(&free_lock);
-    struct gomp_context *context = free_contexts;
+    gomp_spinlock_lock(&gomp_contexts.lock);
+    struct gomp_context *context = gomp_contexts.unused;
     if (context)
-        free_contexts = context->next;
-    gomp_spinlock_unlock(&free_lock);
+        gomp_contexts.unused = context->next;
+    gomp_spinlock_unlock(&gomp_contexts.lock);
     return context ? context : make_context(body);
 }
 
 void gomp_context_keep (struct gomp_context *context)
 {
-    gomp_spinlock_lock(&free_lock);
-    inv_assert(context->owns_stack && context != free_contexts);
-    context->next = free_contexts;
-    free_contexts = context;
-    gomp_spinlock_unlock(&free_lock);
+    gomp_spinlock_lock(&gomp_contexts.lock);
+    inv_assert(context->owns_stack && context != gomp_contexts.unused);
+    context->next = gomp_contexts.unused;
+    gomp_contexts.unused = context;
+    gomp_spinlock_unlock(&gomp_contexts.lock);
 }
 
 /* The child of a fork has the memory of other threads' stacks, and no use for it. */
 void gomp_contexts_forget (void)
 {
-    atomic_store(&free_lock.held, 0);
-    free_contexts = NULL;
+    atomic_store(&gomp_contexts.lock.held, 0);
+    gomp_contexts.unused = NULL;
 }

@@ -20,6 +20,7 @@
 #include "current.h"
 #include "overflow.h"
 #include "parking.h"
+#include "spinlock.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
@@ -51,14 +52,23 @@ struct gomp_context {
     struct gomp_guard guard; /* below its stack */
 };
 
-/* The process is the child of a fork in a context.  Its one thread has the stack of that context, but
- * no loop to go back to, so it waits like any thread.  Written in the child. */
-extern bool gomp_contexts_grounded;
+extern struct gomp_contexts {
+    /* The process is the child of a fork in a context.  Its one thread has the stack of that context, but
+     * no loop to go back to, so it waits like any thread.  Written in the child. */
+    bool grounded;
+    /* Of the C++ runtime; NULL: that is not loaded.  Written before a region begins, when objects have been loaded;
+     * relaxed: a region that begins later is after it. */
+    struct gomp_exceptions *(*_Atomic get_exceptions) (void);
+    /* Contexts that have ended their implicit tasks.  Written by threads that begin and end contexts. */
+    struct gomp_spinlock lock __attribute__((aligned(64))); /* of the list */
+    struct gomp_context *unused;
+    _Atomic unsigned made; /* contexts that there are; a number for each */
+} gomp_contexts;
 
 /* Does the calling thread execute a context, which it can leave for other contexts? */
 static inline bool gomp_in_context (void)
 {
-    return gomp_current != 0 && !gomp_contexts_grounded;
+    return gomp_current != 0 && !gomp_contexts.grounded;
 }
 
 /* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which are

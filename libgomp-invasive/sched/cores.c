@@ -17,32 +17,32 @@
 
 bool gomp_threads_queued (void)
 {
-    return atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0 ||
-           gomp_implicit_source->waits();
+    return atomic_load_explicit(&gomp_ready.count, memory_order_relaxed) > 0 ||
+           gomp_sources.implicit->waits();
 }
 
 bool gomp_threads_waiting (void)
 {
     return gomp_threads_queued() ||
-           atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
+           atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
 }
 
 bool gomp_core_needed (void)
 {
-    return gomp_ready_at(inv_hold) || gomp_implicit_source->in_sight() ||
-           atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
+    return gomp_ready_at(inv_hold) || gomp_sources.implicit->in_sight() ||
+           atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
 }
 
 bool gomp_work_waiting (void)
 {
-    return gomp_threads_waiting() || gomp_explicit_source->waits();
+    return gomp_threads_waiting() || gomp_sources.explicit->waits();
 }
 
 /* --- giving holds to it */
 
 bool gomp_hold_place_on_work (int hold)
 {
-    return (gomp_implicit_source->waits() || gomp_explicit_source->waits()) &&
+    return (gomp_sources.implicit->waits() || gomp_sources.explicit->waits()) &&
            (inv_parked_wake(hold) || gomp_spare_wake(hold) || gomp_free_worker_start(hold));
 }
 
@@ -82,7 +82,7 @@ void gomp_take_free_cores (void)
  * time. */
 static bool worker_will_park (void)
 {
-    return !gomp_implicit_source->in_use() && gomp_use_has_further_threads() &&
+    return !gomp_sources.implicit->in_use() && gomp_use_has_further_threads() &&
            gomp_free_worker_goes_on();
 }
 
@@ -214,7 +214,7 @@ bool gomp_run_unheld (unsigned count)
         struct gomp_waiter *w = gomp_ready_pop(INV_HOLD_NONE);
         if (w)
             gomp_waiter_wake(w, INV_HOLD_NONE);
-        else if (!gomp_implicit_source->unheld_may_run())
+        else if (!gomp_sources.implicit->unheld_may_run())
             break;
         else {
             gomp_progress_add_extra();

@@ -10,12 +10,10 @@
 #include <time.h>
 
 struct gomp_free_workers gomp_workers;
-/* Written when the library is loaded. */
-static void *(*worker_main) (void *);
 
 void gomp_free_workers_execute (void *(*main) (void *))
 {
-    worker_main = main;
+    gomp_workers.main = main;
 }
 
 bool gomp_free_worker_start (int hold)
@@ -24,7 +22,7 @@ bool gomp_free_worker_start (int hold)
     atomic_fetch_add(&gomp_workers.starting, 1);
     atomic_fetch_add(&gomp_workers.started, 1);
     atomic_fetch_add(&gomp_workers.count, 1);
-    if (gomp_create_thread(&handle, &gomp_thread_attr, worker_main, (void *)(intptr_t)hold) != 0) {
+    if (gomp_create_thread(&handle, &gomp_thread_attr, gomp_workers.main, (void *)(intptr_t)hold) != 0) {
         int workers = atomic_fetch_sub(&gomp_workers.count, 1);
         int begins = atomic_fetch_sub(&gomp_workers.starting, 1);
         inv_assert(workers > 0 && begins > 0);
@@ -155,4 +153,5 @@ void gomp_free_workers_forget (void)
     atomic_store(&gomp_workers.count, 0);
     atomic_store(&gomp_workers.kept, 0);
     atomic_store(&gomp_workers.staying, false);
+    atomic_store(&gomp_workers.tickets_first, 0);
 }

@@ -36,13 +36,17 @@ struct gomp_free_workers {
     /* A worker that is one too many is on its way to where lenders find it.  Set and cleared by that
      * worker (seq_cst; no data goes with it). */
     _Atomic bool staying;
-    struct gomp_spinlock lock __attribute__((aligned(64))); /* of what follows: */
+    /* How many of them are to prefer an unstarted implicit task to the queue of the ready.  Written by threads that
+     * leave their cores to them. */
+    _Atomic int tickets_first __attribute__((aligned(64)));
+    struct gomp_spinlock lock; /* of what follows: */
     struct gomp_waiter *spares;
     struct gomp_free_worker *present; /* the list of all */
     /* The signals that the master of the last pool to grow had blocked.  Free workers have the same
      * mask, as a team's threads have with stock libgomp, whichever thread creates them: the watchdog,
      * which may, blocks all, and a handler for faults must run where the fault is. */
     sigset_t program_signals;
+    void *(*main) (void *); /* what they execute; written when the library is loaded */
 };
 
 #pragma GCC visibility push(hidden)

@@ -6,6 +6,7 @@
 #include "libgomp.h"
 #include "hold.h"
 #include "cores.h"
+#include "free_workers.h"
 #include "ready.h"
 #include "sleepers.h"
 #include "source.h"
@@ -14,7 +15,7 @@
 
 bool gomp_leaves_work (void)
 {
-    if (gomp_implicit_source->publish())
+    if (gomp_sources.implicit->publish())
         gomp_want_cores();
     bool work = gomp_work_waiting();
     if (work && !inv_process.anonymous)
@@ -26,7 +27,7 @@ void gomp_hold_yield (void)
 {
     if (!inv_managed())
         return;
-    gomp_implicit_source->publish();
+    gomp_sources.implicit->publish();
     gomp_hold_handover(inv_hold_detach()); /* also when it is lost, or none */
     inv_assert(inv_hold == INV_HOLD_NONE);
 }
@@ -57,22 +58,19 @@ void gomp_hold_forgo (void)
     gomp_want_cores();
 }
 
-/* How many workers are to prefer an unstarted implicit task to the queue of the ready. */
-static _Atomic int tickets_first;
-
 bool gomp_hold_ticket_first (void)
 {
-    int n = atomic_load_explicit(&tickets_first, memory_order_relaxed);
-    return n > 0 && atomic_compare_exchange_strong(&tickets_first, &n, n - 1);
+    int n = atomic_load_explicit(&gomp_workers.tickets_first, memory_order_relaxed);
+    return n > 0 && atomic_compare_exchange_strong(&gomp_workers.tickets_first, &n, n - 1);
 }
 
 /* Ready threads may all be waiting like the caller, for an implicit task that has
  * not started, or is a context: that task comes first. */
 static void hand_over_tickets_first (int hold)
 {
-    gomp_implicit_source->publish();
-    if (gomp_implicit_source->waits() && inv_hold_check(hold) != INV_LOST) {
-        atomic_fetch_add_explicit(&tickets_first, 1, memory_order_relaxed);
+    gomp_sources.implicit->publish();
+    if (gomp_sources.implicit->waits() && inv_hold_check(hold) != INV_LOST) {
+        atomic_fetch_add_explicit(&gomp_workers.tickets_first, 1, memory_order_relaxed);
         if (!gomp_hold_place_on_work(hold))
             gomp_hold_handover(hold);
     } else
@@ -94,14 +92,14 @@ void gomp_hold_pause (void)
 
 static bool way_wanted (void)
 {
-    return gomp_unheld_self || gomp_threads_queued() || gomp_explicit_source->waits();
+    return gomp_unheld_self || gomp_threads_queued() || gomp_sources.explicit->waits();
 }
 
 static bool let_others_go_first (uint64_t limit_ns)
 {
     if (!inv_managed() || !(gomp_holds_core() || gomp_unheld_self))
         return true;
-    if (!gomp_threads_queued() && !gomp_explicit_source->waits())
+    if (!gomp_threads_queued() && !gomp_sources.explicit->waits())
         return inv_hold != INV_HOLD_NONE;
     if (inv_hold != INV_HOLD_NONE)
         hand_over_tickets_first(inv_hold_detach());
@@ -120,9 +118,4 @@ void gomp_unlock_wake (int *addr, int count)
     if (__builtin_expect(inv_polls_until != 0, 0) && inv_polls() && inv_hold != INV_HOLD_NONE &&
         inv_managed() && gomp_threads_queued())
         let_others_go_first(PATIENCE_NS);
-}
-
-void gomp_hold_forget (void)
-{
-    atomic_store(&tickets_first, 0);
 }

@@ -41,7 +41,5 @@ extern bool gomp_hold_ticket_first (void);
 extern bool gomp_leaves_work (void);
 /* What a thread does that waits in a loop of tests of MPI. */
 extern const struct inv_give_way gomp_give_way;
-/* For the child of a fork. */
-extern void gomp_hold_forget (void);
 #pragma GCC visibility pop
 #endif

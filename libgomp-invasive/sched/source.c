@@ -37,10 +37,9 @@ static const struct gomp_source none = {.waits = gomp_source_has_none,
                                         .leave = gomp_source_keeps_none,
                                         .in_use = gomp_source_has_none};
 
-const struct gomp_source *gomp_implicit_source = &none, *gomp_explicit_source = &none;
+struct gomp_sources gomp_sources = {&none, &none};
 
 void gomp_sources_are (const struct gomp_source *of_implicit, const struct gomp_source *of_explicit)
 {
-    gomp_implicit_source = of_implicit;
-    gomp_explicit_source = of_explicit;
+    gomp_sources = (struct gomp_sources){of_implicit, of_explicit};
 }

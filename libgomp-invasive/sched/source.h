@@ -48,7 +48,9 @@ struct gomp_source {
 
 #pragma GCC visibility push(hidden)
 /* Implicit tasks cannot go on without a hold.  Explicit tasks can be run by other threads of their team. */
-extern const struct gomp_source *gomp_implicit_source, *gomp_explicit_source;
+extern struct gomp_sources {
+    const struct gomp_source *implicit, *explicit; /* written when the library is loaded */
+} gomp_sources;
 /* For a source that lacks something. */
 extern bool gomp_source_has_none (void);
 extern bool gomp_source_runs_none (enum gomp_run);

@@ -5,12 +5,11 @@
 #include "suspended.h"
 #include "cores.h"
 
-_Atomic(struct gomp_suspended *) gomp_suspended_lists;
+struct gomp_all_suspended gomp_all_suspended = {.ready.last = &gomp_all_suspended.ready.first};
 #undef gomp_own_suspended
 __thread struct gomp_suspended *gomp_own_suspended;
 #define gomp_own_suspended GOMP_OWN(gomp_own_suspended)
 __thread uint64_t gomp_carrier_left_ns;
-struct gomp_ready_contexts gomp_ready_contexts = {.last = &gomp_ready_contexts.first};
 
 void gomp_suspended_clear (struct gomp_suspended *l)
 {
@@ -22,8 +21,8 @@ void gomp_suspended_clear (struct gomp_suspended *l)
 void gomp_suspended_enlist (struct gomp_suspended *l)
 {
     atomic_store_explicit(&l->used, true, memory_order_relaxed);
-    l->next = atomic_load_explicit(&gomp_suspended_lists, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&gomp_suspended_lists, &l->next, l,
+    l->next = atomic_load_explicit(&gomp_all_suspended.first, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&gomp_all_suspended.first, &l->next, l,
                                                   memory_order_release, memory_order_relaxed))
         ;
 }
@@ -39,7 +38,7 @@ void gomp_suspended_call_cores (void)
 
 void gomp_context_is_ready (struct gomp_context *x)
 {
-    struct gomp_ready_contexts *q = &gomp_ready_contexts;
+    struct gomp_ready_contexts *q = &gomp_all_suspended.ready;
     inv_assert(x->owns_stack);
     x->next = NULL;
     gomp_spinlock_lock(&q->lock);
@@ -67,7 +66,7 @@ uint64_t gomp_carrier_own_switches (void)
 
 void gomp_suspended_forget (void)
 {
-    struct gomp_ready_contexts *q = &gomp_ready_contexts;
+    struct gomp_ready_contexts *q = &gomp_all_suspended.ready;
     atomic_store(&q->lock.held, 0);
     q->first = NULL;
     q->last = &q->first;

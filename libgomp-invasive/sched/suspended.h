@@ -25,8 +25,16 @@ struct gomp_suspended {
     _Atomic bool used;
 };
 
-/* All of them, the newest first.  Pushed with release, read with acquire. */
-extern _Atomic(struct gomp_suspended *) gomp_suspended_lists;
+/* All of them, and what no carrier has. */
+extern struct gomp_all_suspended {
+    _Atomic(struct gomp_suspended *) first; /* the newest; pushed with release, read with acquire */
+    /* The queue of the process, of contexts that are ready. */
+    struct gomp_ready_contexts {
+        _Atomic unsigned count; /* polled, a hint */
+        struct gomp_spinlock lock; /* of the list */
+        struct gomp_context *first, **last;
+    } __attribute__((aligned(64))) ready;
+} gomp_all_suspended;
 /* The calling thread's, or NULL. */
 extern __thread struct gomp_suspended *gomp_own_suspended
     __attribute__((tls_model("initial-exec")));
@@ -34,7 +42,7 @@ extern __thread struct gomp_suspended *gomp_own_suspended
 
 static inline struct gomp_suspended *gomp_suspended_all (void)
 {
-    return atomic_load_explicit(&gomp_suspended_lists, memory_order_acquire);
+    return atomic_load_explicit(&gomp_all_suspended.first, memory_order_acquire);
 }
 
 /* A new list, which is used. */
@@ -128,15 +136,9 @@ static inline bool gomp_suspended_any_ready (struct gomp_suspended *l)
 
 /* --- the queue of the process, of contexts that are ready */
 
-extern struct gomp_ready_contexts {
-    _Atomic unsigned count; /* polled, a hint */
-    struct gomp_spinlock lock; /* of the list */
-    struct gomp_context *first, **last;
-} __attribute__((aligned(64))) gomp_ready_contexts;
-
 static inline bool gomp_contexts_are_ready (void)
 {
-    return atomic_load_explicit(&gomp_ready_contexts.count, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&gomp_all_suspended.ready.count, memory_order_relaxed) > 0;
 }
 
 /* What the context in the parking lot has waited for has come. */

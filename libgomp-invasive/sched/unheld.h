@@ -12,6 +12,7 @@
 #define GOMP_UNHELD_H 1
 
 #include "process.h"
+#include "spinlock.h"
 #include <libinvasive/assertion.h>
 
 #pragma GCC visibility push(hidden)
@@ -20,8 +21,15 @@ struct gomp_unheld;
 /* Of the calling thread, NULL when it is none. */
 extern __thread struct gomp_unheld *gomp_unheld_self __attribute__((tls_model("initial-exec")));
 #define gomp_unheld_self GOMP_OWN(gomp_unheld_self)
-/* How many unheld threads have been given no hold.  Polled; a hint. */
-extern _Atomic unsigned gomp_unheld_waiting;
+/* Written by unheld threads, and threads that give them holds. */
+extern struct gomp_unheld_threads {
+    _Atomic unsigned waiting; /* how many have been given no hold; polled; a hint */
+    /* The list and all that is in it are changed under the lock only.  Held across the system call that
+     * moves a thread: the thread must not go on and hand its hold over meanwhile. */
+    struct gomp_spinlock lock __attribute__((aligned(64)));
+    struct gomp_unheld *first;
+    unsigned short on[INV_MAX_CORES]; /* of those without a hold, for each core */
+} gomp_unheld_threads;
 
 /* The caller goes on without a hold.  Cores are to be called for it then (gomp_want_cores). */
 extern void gomp_unheld_begin (void);

@@ -14,41 +14,39 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static const struct gomp_watch *watch; /* written when the library is loaded */
-
-/* Read when a region begins. */
 static struct {
+    /* Read when a region begins. */
     _Atomic uint32_t armed; /* futex; set by gomp_progress_arm, cleared by the watchdog */
     _Atomic bool started;
     _Atomic bool initial_ended; /* before the process.  Written by the initial thread, seq_cst */
-} __attribute__((aligned(64))) dog;
-/* Written by workers while they have work; relaxed. */
-static struct {
-    _Atomic unsigned taken; /* work taken off the queue of the ready, by threads that hold cores */
-    _Atomic int extras;     /* tickets that unheld threads are to take */
-    _Atomic unsigned extras_taken; /* tickets that they have taken; a statistic */
-} __attribute__((aligned(64))) work;
+    const struct gomp_watch *watch; /* written when the library is loaded */
+    /* Written by workers while they have work; relaxed: work taken off the queue of the ready, by threads that hold
+     * cores; tickets that unheld threads are to take, and have taken. */
+    _Atomic unsigned taken __attribute__((aligned(64)));
+    _Atomic int extras;
+    _Atomic unsigned extras_taken;
+} dog;
 
 void gomp_watchdog_does (const struct gomp_watch *does)
 {
-    watch = does;
+    dog.watch = does;
 }
 
 void gomp_progress_note (void)
 {
-    atomic_fetch_add_explicit(&work.taken, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&dog.taken, 1, memory_order_relaxed);
 }
 
 void gomp_progress_add_extra (void)
 {
-    atomic_fetch_add_explicit(&work.extras, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&dog.extras, 1, memory_order_relaxed);
 }
 
 bool gomp_progress_take_extra (void)
 {
-    int n = atomic_load_explicit(&work.extras, memory_order_relaxed);
+    int n = atomic_load_explicit(&dog.extras, memory_order_relaxed);
     while (n > 0)
-        if (atomic_compare_exchange_weak_explicit(&work.extras, &n, n - 1, memory_order_relaxed,
+        if (atomic_compare_exchange_weak_explicit(&dog.extras, &n, n - 1, memory_order_relaxed,
                                                   memory_order_relaxed))
             return true;
     return false;
@@ -56,18 +54,18 @@ bool gomp_progress_take_extra (void)
 
 void gomp_progress_note_extra (void)
 {
-    atomic_fetch_add_explicit(&work.extras_taken, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&dog.extras_taken, 1, memory_order_relaxed);
 }
 
 uint64_t gomp_progress_counted (void)
 {
-    return (uint64_t)atomic_load_explicit(&work.taken, memory_order_relaxed) -
-           atomic_load_explicit(&work.extras_taken, memory_order_relaxed);
+    return (uint64_t)atomic_load_explicit(&dog.taken, memory_order_relaxed) -
+           atomic_load_explicit(&dog.extras_taken, memory_order_relaxed);
 }
 
 void gomp_progress_drop_extras (void)
 {
-    atomic_store_explicit(&work.extras, 0, memory_order_relaxed);
+    atomic_store_explicit(&dog.extras, 0, memory_order_relaxed);
 }
 
 void gomp_fatal_starved (void)
@@ -123,21 +121,21 @@ static void *watchdog_main (void *arg)
     const struct timespec period = {0, GOMP_WATCH_NS};
     (void)arg;
     inv_service_thread();
-    watch->forget();
+    dog.watch->forget();
     for (;;) {
         if (__builtin_expect(atomic_load_explicit(&dog.initial_ended, memory_order_relaxed), 0))
             end_with_program();
-        else if (watch->is_idle()) {
-            watch->forget();
+        else if (dog.watch->is_idle()) {
+            dog.watch->forget();
             atomic_store(&dog.armed, 0);
             /* Partner: the fence of gomp_want_cores, between queueing work and gomp_progress_arm's
              * look; the looks for work are relaxed. */
             atomic_thread_fence(memory_order_seq_cst);
-            if (!watch->has_reason())
+            if (!dog.watch->has_reason())
                 inv_futex_wait(&dog.armed, 0, -1, false);
         }
         nanosleep(&period, NULL);
-        watch->look();
+        dog.watch->look();
     }
     return NULL;
 }
@@ -193,6 +191,6 @@ void gomp_progress_arm (void)
 void gomp_progress_forget (void)
 {
     atomic_store(&dog.armed, 0);
-    atomic_store(&work.extras, 0);
+    atomic_store(&dog.extras, 0);
     atomic_store(&dog.started, false);
 }

@@ -173,20 +173,22 @@ struct gomp_worker *gomp_worker_start (struct gomp_region *region, unsigned id)
     return w;
 }
 
-/* One thread at a time looks how many workers there may be and makes them. */
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    pthread_mutex_t making;         /* one thread at a time looks how many workers there may be and makes them */
+    struct gomp_spinlock idle_lock; /* of the pools' lists of idle workers */
+} bound = {.making = PTHREAD_MUTEX_INITIALIZER};
 
 struct gomp_worker *gomp_workers_make (unsigned wanted)
 {
     INV_UNCANCELLED;
     struct gomp_worker *list = NULL, *w;
-    pthread_mutex_lock(&making);
+    pthread_mutex_lock(&bound.making);
     unsigned long spare = gomp_threads_to_spare();
     for (; wanted > 0 && spare > 0 && create_worker(&w, NULL, 0) == 0; wanted--, spare--) {
         w->next = list;
         list = w;
     }
-    pthread_mutex_unlock(&making);
+    pthread_mutex_unlock(&bound.making);
     return list;
 }
 
@@ -199,16 +201,13 @@ static void take_in_hand (struct gomp_worker *w)
     in_hand = w;
 }
 
-/* Of the pools' lists of idle workers. */
-static struct gomp_spinlock idle_lock;
-
 static struct gomp_worker *take_idle (struct gomp_worker **idle)
 {
-    gomp_spinlock_lock(&idle_lock);
+    gomp_spinlock_lock(&bound.idle_lock);
     struct gomp_worker *w = *idle;
     if (w)
         *idle = w->next;
-    gomp_spinlock_unlock(&idle_lock);
+    gomp_spinlock_unlock(&bound.idle_lock);
     return w;
 }
 
@@ -252,10 +251,10 @@ struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct gomp_r
 
 void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_worker *w)
 {
-    gomp_spinlock_lock(&idle_lock);
+    gomp_spinlock_lock(&bound.idle_lock);
     w->next = *idle;
     *idle = w;
-    gomp_spinlock_unlock(&idle_lock);
+    gomp_spinlock_unlock(&bound.idle_lock);
 }
 
 void gomp_nested_workers_return (struct gomp_worker **idle)
@@ -288,7 +287,7 @@ void gomp_worker_quit (struct gomp_worker *w)
 
 void gomp_bound_forget (void)
 {
-    atomic_store(&idle_lock.held, 0);
-    making = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    atomic_store(&bound.idle_lock.held, 0);
+    bound.making = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     in_hand = NULL;
 }
