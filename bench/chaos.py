@@ -73,7 +73,7 @@ def lower_sched_latency() -> None:
 
 
 class Member:
-    """A process of testsuite/rmd_member, which follows commands."""
+    """A process of testsuite/rmd/programs/rmd_member, which follows commands."""
 
     def __init__(self, program: Path, uid: int):
         self.process = subprocess.Popen([program], text=True, bufsize=1, cwd="/",
@@ -135,7 +135,7 @@ class Chaos:
         self.ctx, self.chance = ctx, random.Random(seed)
         self.work = Path(tempfile.mkdtemp(prefix="invasive-chaos-"))
         self.work.chmod(0o755)
-        member = ctx.build / "testsuite" / "rmd_member"
+        member = ctx.build / "testsuite/rmd/programs/rmd_member"
         if not member.exists():
             raise BenchError(f"no {member}: make check-programs")
         shutil.copy(member, self.work / "member")

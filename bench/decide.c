@@ -112,7 +112,7 @@ static struct cost decide(struct world *w, const struct rmd_policy *policy)
     struct cost cost = {0};
     w->snapshot.decided = false;
     policy->decide(&w->snapshot, w->target);
-    w->snapshot.decided = true; /* as rmd/domain/domain.c */
+    w->snapshot.decided = true; /* as rmd/domain/divide.c */
     bool worthwhile = rmd_policy_worthwhile(policy, &w->snapshot, w->target);
     cost.policy_us = now_us(CLOCK_THREAD_CPUTIME_ID) - start;
     for (unsigned i = 0; worthwhile && i < w->snapshot.nprocs; i++)

@@ -53,7 +53,8 @@ LIBRARY = [  # what the fuzzers may be linked with: nearly all of rmd, and
     *sorted(p for folder in MANAGER for p in (TOP / folder).rglob("*.c")
             if p.stem not in ELSEWHERE and p.parent.name != "simulate"),
     *(TOP / "libinvasive" / f"{name}.c"
-      for name in "core cpulist scalability socket steady table topology trace".split()),
+      for name in ("base/cpulist base/steady table/core table/scalability table/socket "
+                   "table/table table/topology table/trace").split()),
     *(TOP / "tools" / f"{name}.c" for name in "invade_model invade_regions invade_text".split()),
 ]
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
@@ -62,7 +63,7 @@ TRACE_FILE = "trace-file"
 WRAPPED = "syscall close epoll_ctl fallocate getpid getppid".split()  # by quick.c
 LINK = {"reply": ["-ljansson", *(f"-Wl,--wrap={f}"  # by reply.c
                                  for f in "inv_socket_connect recv recvmsg sendmsg".split())]}
-INCLUDE = [f"-I{TOP / d}" for d in (".", "include", "libinvasive", "tools", "bench/fuzz")]
+INCLUDE = [f"-I{TOP / d}" for d in (".", "include", "tools", "bench/fuzz")]
 
 
 def run_tool(command: list[str]) -> str:

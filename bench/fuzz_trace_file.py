@@ -21,6 +21,7 @@ import traceback
 from pathlib import Path
 from types import CodeType
 
+import numpy as np
 from common import TOP
 
 DEEP = 300  # one in so many, and all while lines are noted
@@ -66,7 +67,7 @@ class Writer:
             body = after | (before & 0xfffff) << 20 | (epoch & 0xffffff) << 40
             words[core] = after | epoch << 40
         head = core | kind << 10 | state << 14 | at << 16
-        return struct.pack("=QQ", head & (1 << 64) - 1, body)
+        return np.array([(head & (1 << 64) - 1, body)], fmt.EVENT).tobytes()
 
     def chunks(self) -> list[list]:
         """[kind, time, a, b, body] each."""
@@ -74,12 +75,12 @@ class Writer:
         cores, at, chunks, events = chance.randint(1, 3), NOW, [], 0
         words = [0] * cores
         anonymous = 2 if chance.random() < 0.2 else 0
-        first = b"".join(struct.pack("=iIQ", c, 0, 0) for c in range(cores))
+        first = np.array([(c, 0, 0) for c in range(cores)], fmt.FIRST).tobytes()
         chunks.append([fmt.TABLE, at, cores, anonymous, first])
         pids = {slot: 100 + slot for slot in range(chance.randint(1, 2))}
         for slot, pid in pids.items():
             chunks.append([fmt.PROCESSES, at, slot, pid,
-                           struct.pack("=ii64s", slot, len(pids), b"program")])
+                           fmt.PROCESS.pack(slot, len(pids), b"program")])
         for _ in range(chance.randint(0, 4)):
             count = chance.randint(1, 6)
             body = b"".join(self.event(at + i, cores, words) for i in range(count))
@@ -88,7 +89,7 @@ class Writer:
             chunks.append([fmt.EVENTS, at, ring, 0, bytes(8) + body])
         for slot, pid in pids.items():
             if chance.random() < 0.5:
-                site = struct.pack("=IIQ48s96s248s", 1, 0, 4096, b"MPI_Wait", b"main", b"/a.out")
+                site = fmt.SITE.pack(1, 0, 4096, b"MPI_Wait", b"main", b"/a.out")
                 chunks.append([fmt.SITES, at, slot, pid, site])
             if chance.random() < 0.5:
                 chunks.append([fmt.GONE, at, slot, pid, bytes(8)])

@@ -17,7 +17,7 @@
  * It looks at the core table (libinvasive), which a normal program never does.
  */
 #define _GNU_SOURCE
-#include "process.h"
+#include "libinvasive/process.h"
 #include "two.h"
 
 #include <omp.h>

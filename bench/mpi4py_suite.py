@@ -4,7 +4,7 @@
 The source is the Python package index's, the module Debian's for Open MPI (python3-mpi4py); for
 MPICH it is built from that source, once.  All ranks pass the same cases in both, or there is no
 figure.  Stock ends the files in seconds, MPICH with five ranks on two cores too: there without
-those of LONG.  The whole suite, file by file, is testsuite/test_shim_mpi4py.py's.
+those of LONG.  The whole suite, file by file, is testsuite/mpi/suites/test_mpi4py.py's.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Suite:
     def run(self, variant: str, *launcher: str) -> Run:
         with tempfile.TemporaryDirectory(prefix="mpi4py-") as where:
             command = self.ctx.mpi(self.ranks, *self.mpi.options, self.program,
-                                   str(TOP / "testsuite" / "mpi4py_cases.py"),
+                                   str(TOP / "testsuite/mpi/suites/mpi4py_cases.py"),
                                    str(self.source / "test"), where, "--quiet", "--no-builddir",
                                    "-i", f"^({'|'.join(self.files)})$", mpiexec=self.mpi.launcher)
             run = self.ctx.run(f"{self.mpi.name}-{self.ranks}-{variant}", [*launcher, *command],

@@ -24,7 +24,7 @@ ITEM_STEPS = 20000  # some 20 us
 
 def occupant(runtimes: Runtimes) -> str:
     library = runtimes.ctx.build / "lib/invasive"
-    return runtimes.program("occupant", f"-I{TOP}/libinvasive", f"-I{TOP}/include",
+    return runtimes.program("occupant", f"-I{TOP}", f"-I{TOP}/include",
                             f"-L{library}", "-l:libinvasive-process.so", f"-Wl,-rpath,{library}")
 
 

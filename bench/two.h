@@ -6,7 +6,7 @@
 #ifndef BENCH_TWO_H
 #define BENCH_TWO_H
 
-#include "futex.h"
+#include "libinvasive/base/futex.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
 /* client.c - one connection per request, as protocol.h has it. */
 #define _GNU_SOURCE
 #include "client/client.h"
-#include "socket.h"
+#include "libinvasive/table/socket.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -15,35 +15,32 @@
 
 enum { REPORTS_MAX = 1 << 16, PATIENCE_S = 2 };
 
-static int close_with_error(int fd, int error)
-{
-    close(fd);
-    errno = error;
-    return -1;
-}
-
-int rmd_client_error(const struct inv_reply *refused)
+static int error_of(const struct inv_reply *refused)
 {
     return refused->status == INV_E_UID    ? EPERM
            : refused->status == INV_E_USER ? EACCES
                                            : EPROTO;
 }
 
-/* Send a request of so many bytes and take the answer; returns the connection, which is fd. */
-static int ask_rmd(int fd, const struct inv_request *request, size_t bytes, struct inv_reply *reply,
-                   int *passed)
+int rmd_client_ask(int fd, const struct inv_request *request, size_t bytes, int hung_up,
+                   struct inv_reply *reply, int *passed)
 {
+    int error;
+    *passed = -1;
     if (fd < 0)
         return -1;
     if (!inv_socket_ask(fd, request, bytes, reply, passed))
-        return close_with_error(fd, errno == EAGAIN    ? ETIMEDOUT
-                                    : errno == ENODATA ? EPROTO
-                                                       : errno);
-    if (reply->status == INV_OK)
+        error = errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? hung_up : errno;
+    else if (reply->status == INV_OK)
         return fd;
+    else
+        error = error_of(reply);
     if (*passed >= 0)
         close(*passed);
-    return close_with_error(fd, rmd_client_error(reply));
+    *passed = -1;
+    close(fd);
+    errno = error;
+    return -1;
 }
 
 /* The same about the domain of a user; NULL: ours. */
@@ -52,7 +49,8 @@ static int ask_about_user(int fd, struct rmd_client_user *of, const struct inv_r
 {
     struct inv_about about = {.request = *request, .uid = of ? of->uid : INV_UNSAID};
     *reply = (struct inv_reply){.status = INV_OK};
-    int asked = ask_rmd(fd, &about.request, sizeof about, reply, passed), error = errno;
+    int asked = rmd_client_ask(fd, &about.request, sizeof about, EPROTO, reply, passed);
+    int error = errno;
     if (of)
         snprintf(of->why, sizeof of->why, "%s",
                  reply->status == INV_E_USER ? reply->message : "");
@@ -149,7 +147,7 @@ struct rmd_client_report *rmd_client_reports(const char *name, unsigned *count, 
     struct inv_reply reply;
     const struct inv_request request = inv_request_of(INV_REPORT);
     int unused = -1, fd = inv_socket_connect(name, PATIENCE_S);
-    fd = ask_rmd(fd, &request, sizeof request, &reply, &unused);
+    fd = rmd_client_ask(fd, &request, sizeof request, EPROTO, &reply, &unused);
     *count = 0;
     *error = fd < 0 || reply.count > REPORTS_MAX ? -1 : 0;
     struct rmd_client_report *all = NULL;

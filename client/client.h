@@ -17,9 +17,14 @@ struct rmd_client_user {
     char why[sizeof((struct inv_reply *)0)->message];
 };
 
-/* The errno of an answer that is no INV_OK: EPERM another user's rmd, EACCES not this user's
- * domain, else EPROTO. */
-int rmd_client_error(const struct inv_reply *refused);
+/*
+ * Sends a request of so many bytes and takes the answer.  Returns the connection, which is fd; or
+ * closes it and returns -1 with errno: EPERM another user's rmd, EACCES not this user's domain,
+ * hung_up when rmd has closed the connection, EPROTO otherwise refused.  fd -1: errno stays.
+ *   passed  a descriptor that came with the answer, the caller's; -1 none
+ */
+int rmd_client_ask(int fd, const struct inv_request *request, size_t bytes, int hung_up,
+                   struct inv_reply *reply, int *passed);
 
 /* Map the table of that rmd, read-only; of NULL: our own user's.  NULL with errno; EPERM: it serves
  * another user. */

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "client/client_control.h"
 #include "client/client.h"
-#include "socket.h"
+#include "libinvasive/table/socket.h"
 #include "rmd/loop/text.h"
 
 #include <errno.h>
@@ -24,21 +24,15 @@ static void close_all(int fd, int passed, int error)
     errno = error;
 }
 
-/* Ask and take the answer.  The connection, or -1 with errno. */
+/* The connection, or -1 with errno. */
 static int ask_rmd(const char *name, const struct inv_request *request, size_t bytes,
                    struct inv_reply *reply, unsigned patience_s)
 {
-    int passed = -1, fd = inv_socket_connect(name, patience_s);
-    if (fd < 0)
-        return -1;
-    if (!inv_socket_ask(fd, request, bytes, reply, &passed)) {
-        close_all(fd, passed,
-                  errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? ECONNRESET : errno);
-        return -1;
-    }
-    if (passed < 0 && reply->status == INV_OK)
+    int passed, fd = inv_socket_connect(name, patience_s);
+    fd = rmd_client_ask(fd, request, bytes, ECONNRESET, reply, &passed);
+    if (passed < 0)
         return fd;
-    close_all(fd, passed, rmd_client_error(reply));
+    close_all(fd, passed, EPROTO);
     return -1;
 }
 

@@ -2,8 +2,8 @@
 /* trace_client.c - the request for a trace carries the file's descriptor. */
 #define _GNU_SOURCE
 #include "client/trace_client.h"
-#include "socket.h"
-#include "trace_file.h"
+#include "libinvasive/table/socket.h"
+#include "libinvasive/table/trace_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -54,7 +54,7 @@ struct inv_constraint {
     double workload;    /* W >= 0, any unit that is the same in all processes of the
                            job (cells, core-seconds per iteration, ...); cores are
                            shared out in proportion to it.  0 means unknown.  */
-    struct inv_scalability scalability; /* no point: unknown.  What looks at it: rmd(8), POLICIES */
+    struct inv_scalability scalability; /* no point: unknown.  What looks at it: rmd-policies(7) */
     double iteration_s; /* computing time of the latest iterations, in seconds, waiting left out; 0
                            means unknown.  With it policy `interference` sees which process has
                            cores that deliver less: its iterations take longer than the

@@ -150,8 +150,12 @@ for file in icv.c env.c error.c affinity.c bar.c task.c team.c mutex.c sem.c ptr
     grep -q "\b${file%.c}\.lo\b" Makefile ||
         die "GCC $release: libgomp does not build $file any more, which the overlay replaces"
 done
-ours="busy_wait.lo context.lo carrier.lo costs.lo overflow.lo parking.lo ready.lo unheld.lo spin.lo tickets.lo workers.lo region.lo history.lo progress.lo places.lo objects.lo use.lo thread_limits.lo tls.lo taskqueue.lo taskpool.lo taskpoint.lo \
-    taskrun.lo taskdeps.lo taskgroup.lo taskloop.lo tasktarget.lo newer.lo loop_split.lo loop_auto.lo"
+ours="busy_wait.lo messages.lo objects.lo overflow.lo thread_limits.lo \
+    context.lo cores.lo free_workers.lo hold.lo park.lo parking.lo ready.lo sleepers.lo source.lo spin.lo spinlock.lo suspended.lo threads.lo \
+    unheld.lo watchdog.lo workers.lo \
+    carrier.lo costs.lo history.lo join.lo member.lo open.lo places.lo points.lo progress.lo region.lo run.lo tickets.lo tls.lo use.lo waiting.lo \
+    bound.lo help.lo taskqueue.lo taskpool.lo taskpoint.lo taskrun.lo taskdeps.lo taskgroup.lo taskloop.lo tasktarget.lo newer.lo \
+    loop_split.lo loop_auto.lo"
 # The Makefile knows what its own objects were made from; this tells it of ours.
 for object in $ours; do echo "-include .deps/${object%.lo}.Plo"; done >ours.mk
 env -u MAKEFLAGS -u MAKELEVEL make -f Makefile -f ours.mk $jobs search_path="$path" \

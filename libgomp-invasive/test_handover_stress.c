@@ -2,20 +2,25 @@
 /*
  * test_handover_stress.c - parking and the queues of the ready under fire: more threads than cores
  * pass barriers, for the number of milliseconds in argv[1] (default 2000).  Compiled with
- * sched/parking.c and ready.c; what they need of libinvasive and workers.c is played here: two
- * cores, and a list of unused ones.
+ * sched/parking.c, ready.c, sleepers.c and park.c; what they need of libinvasive and of the rest of sched/ is
+ * played here: two cores, and a list of unused ones.  There are no sources of work.
  *
  * What it checks: at most one thread computes on a core, and what it writes there, which is not
  * atomic, the next one sees (ThreadSanitizer watches); no wake-up is lost: a run that hangs is
  * ended by an alarm, there is no watchdog; in the end both cores are free.
  */
 #define _GNU_SOURCE
-#include "carrier.h"
-#include "history.h"
+#include "cores.h"
+#include "free_workers.h"
+#include "hold.h"
+#include "park.h"
+#include "process.h"
 #include "ready.h"
+#include "sleepers.h"
+#include "suspended.h"
+#include "threads.h"
 #include "unheld.h"
-#include "wait.h"
-#include "workers.h"
+#include "watchdog.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -27,10 +32,9 @@ enum { CORES = 2, THREADS = 5, HANG_S = 40 };
 struct inv_process inv_process = {.managed = true, .ncores = CORES};
 #undef inv_hold /* own.h */
 #undef gomp_unheld_self
-#undef gomp_current
 __thread int inv_hold = INV_HOLD_NONE;
 __thread struct gomp_unheld *gomp_unheld_self;
-_Atomic unsigned gomp_unheld_waiting;
+struct gomp_unheld_threads gomp_unheld_threads;
 
 static __thread int last_hold = INV_HOLD_NONE;
 static _Atomic int computing[CORES]; /* 0, or 1 while a thread computes there */
@@ -74,26 +78,9 @@ void inv_hold_begin_handed (int hold, bool pinned)
     computed[hold]++;
 }
 
-/* --- carrier.c: there are no contexts */
+/* --- suspended.c: there are no contexts */
 
-__thread struct gomp_thread *gomp_current;
-bool gomp_contexts_grounded;
-
-void gomp_context_wait (int *addr, int val)
-{
-    (void)addr, (void)val;
-    fail("there is no context");
-}
-bool gomp_contexts_run_until (int *addr, int val)
-{
-    (void)addr, (void)val;
-    return false;
-}
-bool gomp_contexts_publish (void)
-{
-    return false;
-}
-void gomp_contexts_call_cores (void)
+void gomp_suspended_call_cores (void)
 {
 }
 void gomp_context_is_ready (struct gomp_context *context)
@@ -102,16 +89,24 @@ void gomp_context_is_ready (struct gomp_context *context)
     fail("there is no context");
 }
 
-/* --- unheld.c, spin.c, workers.c, history.c */
+/* --- threads.c, watchdog.c, free_workers.c: no thread is refused */
 
-void gomp_check_starved (void)
+_Atomic uint64_t gomp_refused_until;
+unsigned gomp_free_workers_now (void)
 {
+    return 0;
+}
+bool gomp_progress_start (void)
+{
+    return true;
+}
+void gomp_fatal_starved (void)
+{
+    fail("there is no thread");
 }
 
-void gomp_history_sleeps (const int *addr)
-{
-    (void)addr;
-}
+/* --- unheld.c, spinlock.c, cores.c, hold.c */
+
 void gomp_unheld_begin (void)
 {
     fail("a thread that needs a hold goes on without one");
@@ -120,9 +115,9 @@ bool gomp_unheld_end (void)
 {
     return inv_hold != INV_HOLD_NONE;
 }
-int gomp_spin (int *addr, int val)
+void gomp_hold_forgo (void)
 {
-    return __atomic_load_n(addr, __ATOMIC_RELAXED) == val;
+    fail("a thread that needs a hold goes on without one");
 }
 void gomp_spinlock_contended (struct gomp_spinlock *l)
 {
@@ -148,7 +143,7 @@ static void give_back (int hold)
 void gomp_want_cores (void)
 {
     unsigned set;
-    while (atomic_load(&gomp_ready_count) > 0 && (set = atomic_load(&free_cores)) != 0) {
+    while (atomic_load(&gomp_ready.count) > 0 && (set = atomic_load(&free_cores)) != 0) {
         int hold = __builtin_ctz(set);
         if (atomic_compare_exchange_strong(&free_cores, &set, set & ~(1u << hold)) && !place(hold))
             give_back(hold);
@@ -179,7 +174,7 @@ static void barrier (void)
     int seen = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
     if (atomic_fetch_add(&arrived, 1) + 1 < THREADS) {
         while (__atomic_load_n(&generation, __ATOMIC_ACQUIRE) == seen)
-            gomp_park(&generation, seen);
+            gomp_park_thread(&generation, seen);
         return;
     }
     stop = atomic_load(&stopping);
@@ -215,7 +210,7 @@ int main (int argc, char **argv)
     atomic_store(&stopping, true);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    if (atomic_load(&free_cores) != (1u << CORES) - 1 || atomic_load(&gomp_ready_count) != 0)
+    if (atomic_load(&free_cores) != (1u << CORES) - 1 || atomic_load(&gomp_ready.count) != 0)
         fail("a core or a thread is left");
     if (generation < 10)
         fail("hardly a barrier was passed");

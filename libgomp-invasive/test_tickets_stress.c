@@ -2,8 +2,8 @@
 /*
  * test_tickets_stress.c - tickets and the gate under fire: a master opens one region after another,
  * for the number of milliseconds in argv[1] (default 2000), and workers take their implicit tasks.
- * Compiled with region/tickets.c; the gate is used here as region.c uses it, and workers sleep
- * and are called as workers.c has it.
+ * Compiled with region/tickets.c; the gate is used here as region.h has it, and workers sleep
+ * and are called as cores.c has it.
  *
  * What it checks:
  *  - every implicit task is run once, and by a thread that sees what the master has written,
@@ -18,8 +18,10 @@
  */
 #define _GNU_SOURCE
 #include "libgomp.h"
+#include "cores.h"
+#include "process.h"
 #include "tickets.h"
-#include "workers.h"
+#include <libinvasive/base/futex.h>
 
 #include <limits.h>
 #include <sched.h>
@@ -58,7 +60,7 @@ static void ring (void)
     inv_futex_wake(&bell, INT_MAX, false);
 }
 
-/* As in workers.c: a thread queues work before it looks whether cores are wanted. */
+/* As in cores.c: a thread queues work before it looks whether cores are wanted. */
 void gomp_want_cores (void)
 {
     atomic_thread_fence(memory_order_seq_cst);

@@ -2,7 +2,7 @@
 /*
  * test_unheld_stress.c - unheld threads under fire: they run without a hold, are given cores and
  * give them on, for the number of milliseconds in argv[1] (default 2000).  Compiled with
- * sched/unheld.c; what that needs of libinvasive and workers.c is played here: three cores, whose
+ * sched/unheld.c; what that needs of libinvasive and cores.c is played here: three cores, whose
  * states are free, held, and taken away by an owner.
  *
  * What it checks:
@@ -14,8 +14,9 @@
  */
 #define _GNU_SOURCE
 #include "libgomp.h"
+#include "cores.h"
+#include "spinlock.h"
 #include "unheld.h"
-#include "workers.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -93,7 +94,7 @@ int inv_hold_detach (void)
     return atomic_compare_exchange_strong(&holder_tid[hold], &me, 0) ? hold : INV_HOLD_NONE;
 }
 
-/* --- workers.c */
+/* --- spinlock.c, cores.c */
 
 void *gomp_malloc (size_t size)
 {
@@ -140,6 +141,7 @@ static void *unheld_main (void *arg)
     unsigned seed = (unsigned)own_tid;
     while (!atomic_load(&stopping)) {
         gomp_unheld_begin();
+        gomp_want_cores();
         for (unsigned i = (unsigned)rand_r(&seed) % 20; i > 0 && !gomp_holds_core(); i--)
             if (i % 8 == 0)
                 sched_yield();
@@ -198,7 +200,7 @@ int main (int argc, char **argv)
     for (int core = 0; core < CORES; core++)
         if (atomic_load(&state[core]) != FREE)
             fail("a core is left");
-    if (atomic_load(&gomp_unheld_waiting) != 0)
+    if (atomic_load(&gomp_unheld_threads.waiting) != 0)
         fail("an unheld thread is left");
     printf("unheld: %lu cores given, %lu taken away\n", given, evicted);
     return given == 0 || evicted == 0;

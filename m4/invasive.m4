@@ -52,7 +52,7 @@ AM_CONDITIONAL([SANITIZED], [test "x$enable_sanitizers" != xno])
 INV_FOUND([sanitizers], [$enable_sanitizers])
 ])
 
-dnl What must hold at a transition (libinvasive/assertion.h).  Off in what is installed and measured.
+dnl What must hold at a transition (libinvasive/base/assertion.h).  Off in what is installed and measured.
 AC_DEFUN([INV_ASSERT], [
 AC_ARG_ENABLE([assertions],
   [AS_HELP_STRING([--enable-assertions],

@@ -3,7 +3,7 @@
  * rmd.c - the resource manager: options, and the sources of its event loop.
  *
  * It sleeps until something happens: a client connects (server.c), a member dies or
- * announces a constraint (domain.c), a core is to go to another user (users.c), its launcher
+ * announces a constraint (divide.c), a core is to go to another user (users.c), its launcher
  * goes away, a signal comes.
  *
  * Without --private and --node it is a service: it has a configuration file (settings.c), and
@@ -16,13 +16,14 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include "cpus.h"
+#include "libinvasive/base/cpus.h"
 #include "rmd/restart/fd_holder.h"
 #include "rmd/serve/launcher.h"
 #include "rmd/loop/log.h"
+#include "rmd/loop/loop.h"
+#include "libinvasive/base/now.h"
 #include "rmd/users/machine.h"
 #include "rmd/serve/metrics.h"
-#include "rmd/domain/replaced.h"
 #include "rmd/serve/server.h"
 #include "rmd/restart/service.h"
 #include "rmd/config/settings.h"
@@ -42,7 +43,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #ifndef PACKAGE_VERSION
@@ -76,15 +76,15 @@ static const struct argp_option options[] = {
     {NULL, 's', NULL, OPTION_ALIAS, NULL, 0},
     {"cores", OPT_KEY + RMD_KEY_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
     {"emulate-cores", OPT_KEY + RMD_KEY_EMULATE_CORES, "MACHINE", 0,
-     "pretend to have N cores, or a machine such as \"package:2 numa:2 l3:4 core:4 pu:2\"; nobody "
-     "is pinned",
+     "pretend to have N cores, or a machine such as \"package:2 numa:2 l3:4 core:4 pu:2\"; no "
+     "thread is pinned",
      0},
     {"smt", OPT_KEY + RMD_KEY_SMT, "HOW", 0,
      "hardware threads of a physical core: each is a core of its own (default), all go together "
      "(core), or only the first is used (first)",
      0},
     {"policy", OPT_KEY + RMD_KEY_POLICY, "NAME", 0,
-     "who owns how many cores: workload (default), or another of rmd(8)", 0},
+     "how many cores each process owns: workload (default), or another of rmd-policies(7)", 0},
     {"energy-loss", OPT_KEY + RMD_KEY_ENERGY_LOSS, "PERCENT", 0,
      "throughput that policy energy may give away (default 5)", 0},
     {"move-cost-us", OPT_KEY + RMD_KEY_MOVE_COST, "US", 0,
@@ -98,13 +98,13 @@ static const struct argp_option options[] = {
     {"max-cores", OPT_KEY + RMD_KEY_MAX_CORES, "N", 0, "cores of a user at most", 0},
     {"max-job-cores", OPT_KEY + RMD_KEY_MAX_JOB_CORES, "N", 0, "cores of a launch at most", 0},
     {"socket-group", OPT_KEY + RMD_KEY_SOCKET_GROUP, "GROUP", 0,
-     "the group that may use the socket, * for everybody (default " GROUP
+     "the group that may use the socket, * for all users (default " GROUP
      ", if there is one)", 0},
     {"enforce", OPT_KEY + RMD_KEY_ENFORCE, "HOW", 0,
      "keep users to their cores by affinity (default), cpuset, or none", 0},
-    {"enforce-on", OPT_KEY + RMD_KEY_ENFORCE_ON, "WHOM", 0,
-     "on processes that have joined and their descendants (default), or on all of a user that has "
-     "such: user", 0},
+    {"enforce-on", OPT_KEY + RMD_KEY_ENFORCE_ON, "PROCESSES", 0,
+     "on processes that have joined and their descendants (descendants, the default), or on all "
+     "processes of a user that has such (user)", 0},
     {"cgroup", OPT_KEY + RMD_KEY_CGROUP, "DIR", 0,
      "where cpusets are made (default auto: below rmd's own control group)", 0},
     {"check-interval-ms", OPT_KEY + RMD_KEY_CHECK_INTERVAL, "MS", 0,
@@ -152,9 +152,13 @@ struct command_line {
     unsigned ngiven;
 };
 
-static struct command_line line = {.sys_root = "", .ready_fd = -1, .listen_fd = -1};
-static struct rmd_settings settings;
-static struct inv_topology topology;
+/* Written at the start, and the settings when they are read again. */
+static struct {
+    struct command_line line;
+    struct rmd_settings settings;
+    struct inv_topology topology;
+    struct rmd_source signals, linger; /* linger: the timer that ends a node's rmd */
+} rmd = {.line = {.sys_root = "", .ready_fd = -1, .listen_fd = -1}};
 
 static unsigned parse_number(struct argp_state *state, const char *arg, unsigned least,
                              unsigned most)
@@ -168,20 +172,20 @@ static unsigned parse_number(struct argp_state *state, const char *arg, unsigned
 static void give_setting(struct argp_state *state, enum rmd_key key, const char *value)
 {
     char why[RMD_CONFIG_MESSAGE];
-    static struct rmd_settings unused;
+    struct rmd_settings unused = {0};
     if (!rmd_config_set(&unused, key, value, why))
         argp_error(state, "--%s: %s", rmd_key_name(key), why);
-    if (line.ngiven == GIVEN_MAX)
+    if (rmd.line.ngiven == GIVEN_MAX)
         argp_error(state, "more than %d options", GIVEN_MAX);
-    line.given[line.ngiven].key = key;
-    line.given[line.ngiven++].value = value;
+    rmd.line.given[rmd.line.ngiven].key = key;
+    rmd.line.given[rmd.line.ngiven++].value = value;
 }
 
 static bool is_given(enum rmd_key key)
 {
     bool given = false;
-    for (unsigned i = 0; i < line.ngiven; i++)
-        given |= line.given[i].key == key;
+    for (unsigned i = 0; i < rmd.line.ngiven; i++)
+        given |= rmd.line.given[i].key == key;
     return given;
 }
 
@@ -195,28 +199,28 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         give_setting(state, RMD_KEY_LOG_LEVEL, "debug");
         return 0;
     case OPT_PRIVATE:
-        line.private = true;
+        rmd.line.private = true;
         return 0;
     case OPT_NODE:
-        line.node = true;
+        rmd.line.node = true;
         return 0;
     case OPT_LISTEN_FD:
-        line.listen_fd = (int)parse_number(state, arg, 3, 1 << 20);
+        rmd.line.listen_fd = (int)parse_number(state, arg, 3, 1 << 20);
         return 0;
     case OPT_READY_FD:
-        line.ready_fd = (int)parse_number(state, arg, 3, 1 << 20);
+        rmd.line.ready_fd = (int)parse_number(state, arg, 3, 1 << 20);
         return 0;
     case OPT_PROCS:
-        line.procs = parse_number(state, arg, 1, 1 << 20);
+        rmd.line.procs = parse_number(state, arg, 1, 1 << 20);
         return 0;
     case OPT_CONFIG:
-        line.config = arg;
+        rmd.line.config = arg;
         return 0;
     case OPT_CHECK_CONFIG:
-        line.check = arg;
+        rmd.line.check = arg;
         return 0;
     case OPT_SYS_ROOT:
-        line.sys_root = arg;
+        rmd.line.sys_root = arg;
         return 0;
     case OPT_FOREGROUND:
         return 0;
@@ -237,13 +241,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static bool is_service(void)
 {
-    return !line.private && !line.node;
+    return !rmd.line.private && !rmd.line.node;
 }
 
 /* A job that rmd ends with. */
 static bool has_job(void)
 {
-    return line.node || (line.private && line.ready_fd >= 0);
+    return rmd.line.node || (rmd.line.private && rmd.line.ready_fd >= 0);
 }
 
 /* The configuration, and over it the command line.  False: has said why. */
@@ -253,16 +257,16 @@ static bool read_settings(struct rmd_settings *s)
     rmd_config_defaults(s);
     if (!is_service())
         s->log_level = RMD_WARNING;
-    else if (rmd_config_load(s, line.config ? line.config : CONFIG_FILE, !line.config))
+    else if (rmd_config_load(s, rmd.line.config ? rmd.line.config : CONFIG_FILE, !rmd.line.config))
         return false;
-    for (unsigned i = 0; i < line.ngiven; i++)
-        rmd_config_set(s, line.given[i].key, line.given[i].value, why);
+    for (unsigned i = 0; i < rmd.line.ngiven; i++)
+        rmd_config_set(s, rmd.line.given[i].key, rmd.line.given[i].value, why);
     return true;
 }
 
 static void apply_settings(void)
 {
-    rmd_log_level = settings.log_level;
+    rmd_log_level = rmd.settings.log_level;
 }
 
 /* --- reload */
@@ -273,32 +277,32 @@ static void keep_unreloadable(struct rmd_settings *fresh)
     for (int k = 0; k < RMD_KEYS; k++) {
         if (rmd_key_reloadable((enum rmd_key)k))
             continue;
-        if (strcmp(fresh->text[k], settings.text[k]) != 0)
+        if (strcmp(fresh->text[k], rmd.settings.text[k]) != 0)
             rmd_log(RMD_WARNING, "key '%s' cannot change while rmd runs: start it again",
                     rmd_key_name((enum rmd_key)k));
-        strcpy(fresh->text[k], settings.text[k]);
+        strcpy(fresh->text[k], rmd.settings.text[k]);
     }
-    fresh->smt = settings.smt;
-    fresh->power_cap = settings.power_cap;
-    fresh->group = settings.group;
-    fresh->gid = settings.gid;
-    fresh->enforce = settings.enforce;
+    fresh->smt = rmd.settings.smt;
+    fresh->power_cap = rmd.settings.power_cap;
+    fresh->group = rmd.settings.group;
+    fresh->gid = rmd.settings.gid;
+    fresh->enforce = rmd.settings.enforce;
 }
 
 static void reload_settings(void)
 {
-    static struct rmd_settings fresh;
+    struct rmd_settings fresh;
     rmd_service_reloading();
     if (read_settings(&fresh)) {
         keep_unreloadable(&fresh);
-        settings = fresh;
+        rmd.settings = fresh;
         apply_settings();
         rmd_users_reconfigured();
         rmd_log(RMD_NOTICE, "the configuration has been read again");
     } else {
         rmd_error("the configuration has errors: the old one stays in force");
     }
-    rmd_service_ready(topology.description);
+    rmd_service_ready(rmd.topology.description);
 }
 
 static void handle_signal(struct rmd_source *source, uint32_t events)
@@ -316,7 +320,6 @@ static void handle_signal(struct rmd_source *source, uint32_t events)
 /* Before any thread is started, so that all inherit the mask. */
 static int watch_signals(void)
 {
-    static struct rmd_source source = {.ready = handle_signal};
     sigset_t set;
     sigemptyset(&set);
     if (!has_job()) {
@@ -328,68 +331,60 @@ static int watch_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* a file that has become too large is an error of write */
     signal(SIGCHLD, SIG_IGN); /* rmd may be a container's first process: the kernel reaps orphans */
     sigprocmask(SIG_BLOCK, &set, NULL);
-    source.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return source.fd < 0 ? -1 : rmd_watch(&source, EPOLLIN);
+    rmd.signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    rmd.signals.ready = handle_signal;
+    return rmd.signals.fd < 0 ? -1 : rmd_watch(&rmd.signals, EPOLLIN);
 }
 
 /* Tell the launcher that clients may come, and notice when it goes. */
 static int watch_launcher(void)
 {
-    if (line.private)
-        rmd_replaced_leave_to_checks();
-    if (line.ready_fd >= 0)
-        return rmd_launcher_watch(line.ready_fd, line.private, topology.ncores);
-    return line.private ? prctl(PR_SET_PDEATHSIG, SIGTERM) : 0;
+    if (rmd.line.ready_fd >= 0)
+        return rmd_launcher_watch(rmd.line.ready_fd, rmd.line.private, rmd.topology.ncores);
+    return rmd.line.private ? prctl(PR_SET_PDEATHSIG, SIGTERM) : 0;
 }
 
 /* --- the end of a node's rmd */
 
-static struct rmd_source linger;
-
 static void linger_from_now(void)
 {
-    const struct itimerspec t = {.it_value.tv_sec = NODE_LINGER_S};
-    timerfd_settime(linger.fd, 0, &t, NULL);
+    rmd_ring_at(&rmd.linger, inv_now_ns() + NODE_LINGER_S * UINT64_C(1000000000));
 }
 
 static void linger_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations &&
-        !rmd_users_live())
+    if (rmd_timer_rang(source) && !rmd_users_live())
         rmd_stop(0);
 }
 
 static int watch_emptiness(void)
 {
-    linger = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                 linger_expired};
-    if (linger.fd < 0)
+    if (rmd_timer_open(&rmd.linger, linger_expired))
         return -1;
     linger_from_now();
-    return rmd_watch(&linger, EPOLLIN);
+    return 0;
 }
 
 static int find_cores(void)
 {
-    const char *cores = settings.text[RMD_KEY_CORES];
-    const char *emulated = settings.text[RMD_KEY_EMULATE_CORES];
-    bool first_only = settings.smt == RMD_SMT_FIRST;
+    const char *cores = rmd.settings.text[RMD_KEY_CORES];
+    const char *emulated = rmd.settings.text[RMD_KEY_EMULATE_CORES];
+    bool first_only = rmd.settings.smt == RMD_SMT_FIRST;
     setenv("HWLOC_PLUGINS_PATH", "", 0); /* they find devices, and load the libraries of those: 10 ms */
-    int failed = *emulated ? inv_topology_emulate(&topology, emulated, first_only)
-                           : inv_topology_detect(&topology, *cores ? cores : NULL, first_only);
-    if (failed && line.node && *cores && errno == ENODEV)
-        failed = inv_topology_detect(&topology, NULL, first_only);
+    int failed = *emulated ? inv_topology_emulate(&rmd.topology, emulated, first_only)
+                           : inv_topology_detect(&rmd.topology, *cores ? cores : NULL, first_only);
+    if (failed && rmd.line.node && *cores && errno == ENODEV)
+        failed = inv_topology_detect(&rmd.topology, NULL, first_only);
     if (failed && errno == EOVERFLOW)
         rmd_error("this kernel has more than %d possible CPUs: see LIMITS in rmd(8)", INV_MAX_CPUS);
     else if (failed)
-        rmd_error("no CPU is left of --cores=%s: see the affinity mask of who starts rmd "
-                  "(in a shell: taskset -cp $$)",
+        rmd_error("no CPU is left of --cores=%s: see the affinity mask of the process that starts "
+                  "rmd (in a shell: taskset -cp $$)",
                   cores);
-    else if (topology.unused)
+    else if (rmd.topology.unused)
         rmd_log(RMD_WARNING, "a core table has room for %d CPUs: %u more stay unused; --cores chooses",
-                INV_MAX_CORES, topology.unused);
+                INV_MAX_CORES, rmd.topology.unused);
     return failed;
 }
 
@@ -464,14 +459,14 @@ static void open_standard_files(void)
 
 static int check_config(const char *path)
 {
-    static struct rmd_settings checked;
+    struct rmd_settings checked;
     rmd_config_defaults(&checked);
     return rmd_config_load(&checked, path, false) ? 1 : 0;
 }
 
 static struct rmd_access access_of(bool several)
 {
-    struct rmd_access access = {several, settings.group, settings.gid};
+    struct rmd_access access = {several, rmd.settings.group, rmd.settings.gid};
     const struct group *usual = several ? getgrnam(GROUP) : NULL;
     if (access.group == RMD_GROUP_DEFAULT && usual) {
         access.group = RMD_GROUP_ONE;
@@ -482,14 +477,14 @@ static struct rmd_access access_of(bool several)
 
 static const char *socket_name(void)
 {
-    const char *name = settings.text[RMD_KEY_SOCKET];
+    const char *name = rmd.settings.text[RMD_KEY_SOCKET];
     return *name ? name : SOCKET;
 }
 
 static int listen_for_clients(bool several, int handed_over)
 {
     struct rmd_access access = access_of(several);
-    int fd = line.listen_fd >= 0 ? line.listen_fd : handed_over;
+    int fd = rmd.line.listen_fd >= 0 ? rmd.line.listen_fd : handed_over;
     return fd >= 0 ? rmd_server_inherit(fd, &access) : rmd_server_open(socket_name(), &access);
 }
 
@@ -506,7 +501,7 @@ static bool receive_stored(int *handed_over)
             rmd_server_make_directory(socket_name());
         rmd_fd_holder_find(socket_name(), rmd_users_receive_stored);
     }
-    rmd_users_former_cores(&topology, line.sys_root);
+    rmd_users_former_cores(&rmd.topology, rmd.line.sys_root);
     return true;
 }
 
@@ -540,10 +535,11 @@ static int start_rmd(void)
     bool several = is_service() && geteuid() == 0;
     int handed_over = -1;
     const struct rmd_users_options users = {
-        .procs_hint = line.procs,
-        .sys_root = line.sys_root,
+        .procs_hint = rmd.line.procs,
+        .sys_root = rmd.line.sys_root,
         .several = several,
-        .emptied = line.node ? linger_from_now : NULL,
+        .leaves_to_checks = rmd.line.private,
+        .emptied = rmd.line.node ? linger_from_now : NULL,
         .store = is_service() ? store_table : NULL,
         .store_orders = is_service() ? store_orders : NULL,
     };
@@ -556,16 +552,16 @@ static int start_rmd(void)
     bool good = !watch_signals();
     if (good && !receive_stored(&handed_over))
         return -1;
-    if (!good || rmd_users_open(&topology, &settings, &users) ||
-        (line.node && watch_emptiness())) {
+    if (!good || rmd_users_open(&rmd.topology, &rmd.settings, &users) ||
+        (rmd.line.node && watch_emptiness())) {
         rmd_error("cannot start: %s", strerror(errno));
         return -1;
     }
     if (is_service())
         take_over_tables();
-    const char *metrics = settings.text[RMD_KEY_METRICS];
+    const char *metrics = rmd.settings.text[RMD_KEY_METRICS];
     if (listen_for_clients(several, handed_over) ||
-        !rmd_machine_cap(line.sys_root, settings.power_cap, users.store_orders) ||
+        !rmd_machine_cap(rmd.line.sys_root, rmd.settings.power_cap, users.store_orders) ||
         (*metrics && rmd_metrics_serve(metrics)))
         return -1;
     if (watch_launcher()) {
@@ -594,12 +590,12 @@ int main(int argc, char **argv)
     open_standard_files();
     rmd_log_open();
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
-    if (line.check)
-        return check_config(line.check);
+    if (rmd.line.check)
+        return check_config(rmd.line.check);
     if (is_service())
         rmd_log_dated();
     rmd_log_no_wait();
-    if (!read_settings(&settings))
+    if (!read_settings(&rmd.settings))
         return 1;
     apply_settings();
     if (start_rmd()) {
@@ -607,10 +603,10 @@ int main(int argc, char **argv)
         return 1;
     }
     if (is_service()) {
-        rmd_log(RMD_NOTICE, "serving %s", topology.description);
-        rmd_service_ready(topology.description);
+        rmd_log(RMD_NOTICE, "serving %s", rmd.topology.description);
+        rmd_service_ready(rmd.topology.description);
     }
-    rmd_debug("%s, socket %s", topology.description, socket_name());
+    rmd_debug("%s, socket %s", rmd.topology.description, socket_name());
     int status = rmd_loop();
     if (is_service()) {
         rmd_log(RMD_NOTICE, "ending");

@@ -21,13 +21,13 @@
 #include "config.h"
 #endif
 #include "invade.h"
-#include "cpulist.h"
-#include "now.h"
+#include "libinvasive/base/cpulist.h"
+#include "libinvasive/base/now.h"
 #include "rmd/policy/policy.h"
-#include "preload.h"
+#include "libinvasive/launch/preload.h"
 #include "rmd/placement/smt.h"
-#include "socket.h"
-#include "table.h"
+#include "libinvasive/table/socket.h"
+#include "libinvasive/table/table.h"
 #include "rmd/loop/text.h"
 
 #include <argp.h>
@@ -67,7 +67,7 @@ static const struct argp_option argp_options[] = {
      "at the end, say what every process did with its cores and where it waited, on stderr or in "
      "FILE (-: standard output), as JSON if that is called .json", 0},
     {"trace", OPT_TRACE, "FILE", 0,
-     "write down who owns and holds which core when, and who waits, in FILE; see invade-trace(1)",
+     "write down owner and holder of each core, and waits, over time, in FILE; see invade-trace(1)",
      0},
     {"compare", OPT_COMPARE, "N", OPTION_ARG_OPTIONAL,
      "run the command N times (default 3) as if invade were not there and N times managed, in "
@@ -81,9 +81,9 @@ static const struct argp_option argp_options[] = {
     {"mpi-tasks", OPT_MPI_TASKS, NULL, 0,
      "threads that wait in MPI run OpenMP tasks meanwhile; read mpi-shim(7) first", 0},
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
-    {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
+    {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; no thread is pinned", 0},
     {"policy", OPT_POLICY, "NAME", 0,
-     "which process owns how many cores: workload (default), or another of rmd(8)", 0},
+     "how many cores each process owns: workload (default), or another of rmd-policies(7)", 0},
     {"smt", OPT_SMT, "HOW", 0,
      "hardware threads of a physical core: each is a core of its own (default), all go together "
      "(core), or only the first is used (first)", 0},
@@ -419,8 +419,8 @@ static void run_managed(const struct invade_options *o) __attribute__((noreturn)
 static void run_managed(const struct invade_options *given)
 {
     struct invade_options options = *given, *o = &options;
-    static struct invade_paths paths;
-    static struct invade_manager manager = {.control = -1};
+    struct invade_paths paths = {0};
+    struct invade_manager manager = {.control = -1};
     struct invade_report report;
     if (!open_files(&report, o, false))
         exit(INVADE_FAILED);

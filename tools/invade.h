@@ -3,7 +3,7 @@
 #ifndef INVADE_H
 #define INVADE_H
 
-#include "launch.h"
+#include "libinvasive/launch/launch.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -18,8 +18,9 @@
 #include "config.h"
 #endif
 #include "invade.h"
-#include "now.h"
-#include "preload.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/launch/preload.h"
+#include "libinvasive/launch/preload_list.h"
 #include "rmd/loop/text.h"
 
 #include <errno.h>
@@ -314,9 +315,8 @@ static int run_all(struct comparison *c)
 
 void invade_compare(const struct invade_options *o, invade_become managed)
 {
-    static struct comparison c;
+    struct comparison c = {.o = o};
     refuse_rank();
-    c.o = o;
     c.managed = managed;
     c.environment = environ;
     c.stock_environment = stock_environment(environ);

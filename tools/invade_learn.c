@@ -11,9 +11,9 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
-#include "hash.h"
+#include "libinvasive/base/hash.h"
 #include "invade_model.h"
-#include "preload.h"
+#include "libinvasive/launch/preload.h"
 #include "rmd/loop/text.h"
 
 #include <errno.h>
@@ -64,18 +64,24 @@ static bool hash_file(const char *path, char text[HASH_BYTES])
     return file >= 0 && got >= 0;
 }
 
+static struct {
+    /* Writer: hash_of */
+    char text[HASH_BYTES];
+    const char *of;
+    /* Writer: default_file */
+    char file[PATH_MAX];
+} latest;
+
 /* Of the program that a word of the command names; "": it names none that can be read.  The latest is kept, since all
  * entries of a program ask for the same. */
 static const char *hash_of(const char *word)
 {
-    static char text[HASH_BYTES];
-    static const char *of;
     char path[PATH_MAX];
     const char *file = strchr(word, '/') ? word : inv_search_path(word, path);
-    if (of != word && !(file && hash_file(file, text)))
-        text[0] = '\0';
-    of = word;
-    return text;
+    if (latest.of != word && !(file && hash_file(file, latest.text)))
+        latest.text[0] = '\0';
+    latest.of = word;
+    return latest.text;
 }
 
 static const char *base_name(const char *word)
@@ -210,12 +216,12 @@ static json_t *fastest(const json_t *entry)
 
 static const char *default_file(void)
 {
-    static char path[PATH_MAX];
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int n = state && state[0] == '/' ? snprintf(path, sizeof path, "%s/invasive/learnt.json", state)
-            : home && *home ? snprintf(path, sizeof path, "%s/.local/state/invasive/learnt.json", home)
+    char *file = latest.file;
+    int n = state && state[0] == '/' ? snprintf(file, PATH_MAX, "%s/invasive/learnt.json", state)
+            : home && *home ? snprintf(file, PATH_MAX, "%s/.local/state/invasive/learnt.json", home)
                             : -1;
-    return n > 0 && n < (int)sizeof path ? path : NULL;
+    return n > 0 && n < PATH_MAX ? file : NULL;
 }
 
 /* Its commands; a new object where there is no file, or an empty one.  NULL: has said why it is of no use. */

@@ -11,7 +11,7 @@
 #include "invade.h"
 #include "invade_bounds.h"
 #include "invade_model.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -415,7 +415,7 @@ static bool fill_job(struct job *j, const struct launch *l)
     return merge_sites(j) && regions_merge(j);
 }
 
-/* --- had no core moved (mpi-shim/estimate.c) */
+/* --- had no core moved (mpi-shim/measure/estimate.c) */
 
 static const double most_of = 0.9, half = 0.5; /* of the time */
 

@@ -3,7 +3,7 @@
  * invade_node.c - the resource managers that are not ours: those of the other nodes of the
  * launch, and the one that the ranks of a node share where each has an invade of its own.
  *
- * The first process that needs one of them starts it (libinvasive/launch.h).  For the other
+ * The first process that needs one of them starts it (libinvasive/launch/launch.h).  For the other
  * nodes we only say how, in INVASIVE_LAUNCH.
  */
 #define _GNU_SOURCE

@@ -12,8 +12,8 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
-#include "cpus.h"
-#include "now.h"
+#include "libinvasive/base/cpus.h"
+#include "libinvasive/base/now.h"
 
 #include <inttypes.h>
 #include <stdio.h>

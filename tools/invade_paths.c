@@ -8,7 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
-#include "preload.h"
+#include "libinvasive/launch/preload.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,11 +29,10 @@
 
 enum { PATH_BYTES = sizeof((struct invade_paths *)0)->rmd };
 
-/* The directory of our own executable, "" when the kernel does not tell. */
-static const char *own_directory(void)
+/* The directory of our own executable, "" when the kernel does not tell.  Returns `path`. */
+static const char *own_directory(char path[PATH_BYTES])
 {
-    static char path[PATH_BYTES];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    ssize_t n = readlink("/proc/self/exe", path, PATH_BYTES - 1);
     path[n > 0 ? n : 0] = '\0';
     char *slash = strrchr(path, '/');
     if (slash)
@@ -51,26 +50,28 @@ static bool found(char *path, int access_mode, const char *directory, const char
 bool invade_find_rmd(struct invade_paths *paths)
 {
     const char *told = getenv("INVASIVE_RMD");
+    char own[PATH_BYTES];
     if (told && *told) {
         snprintf(paths->rmd, sizeof paths->rmd, "%s", told);
         return true;
     }
-    if (found(paths->rmd, X_OK, own_directory(), "", "rmd") ||
+    if (found(paths->rmd, X_OK, own_directory(own), "", "rmd") ||
         found(paths->rmd, X_OK, INV_BINDIR, "", "rmd"))
         return true;
     invade_say("cannot find rmd in %s or %s: is the installation complete? Running unmanaged.",
-               own_directory(), INV_BINDIR);
+               own_directory(own), INV_BINDIR);
     return false;
 }
 
 static bool find_library(char *path, const char *name)
 {
     static const char below_own[] = "/../lib/invasive";
-    if (found(path, R_OK, own_directory(), below_own, name) ||
+    char own[PATH_BYTES];
+    if (found(path, R_OK, own_directory(own), below_own, name) ||
         found(path, R_OK, INV_PKGLIBDIR, "", name))
         return true;
     invade_say("cannot find %s in %s%s or %s: is the installation complete? Running unmanaged.",
-               name, own_directory(), below_own, INV_PKGLIBDIR);
+               name, own_directory(own), below_own, INV_PKGLIBDIR);
     return false;
 }
 

@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 #include "invade.h"
 #include "invade_model.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 
 #include <errno.h>
 #include <stdlib.h>

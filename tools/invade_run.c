@@ -8,8 +8,8 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
-#include "now.h"
-#include "preload.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/launch/preload.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -28,26 +28,26 @@ enum {
 
 /* What invade changes, and how its caller had it, which the command gets back. */
 static struct {
-    int number;
-    void (*ours)(int);
-    struct sigaction callers;
-} changed[] = {
+    struct changed_signal {
+        int number;
+        void (*ours)(int);
+        struct sigaction callers;
+    } changed[3];
+    sigset_t callers_mask;
+    int told_by; /* the first signal by which we were told to end; 0: none has come */
+} signals = {.changed = {
     {.number = SIGCHLD, .ours = SIG_DFL},
     /* A full pipe, or a file as large as allowed, is an error of a report, not invade's end. */
     {.number = SIGPIPE, .ours = SIG_IGN},
     {.number = SIGXFSZ, .ours = SIG_IGN},
-};
-
-static sigset_t callers_mask;
-/* The first signal by which we were told to end; 0: none has come. */
-static int told_by;
+}};
 
 void invade_take_signals(void)
 {
-    sigprocmask(SIG_BLOCK, NULL, &callers_mask);
-    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
-        const struct sigaction action = {.sa_handler = changed[i].ours};
-        sigaction(changed[i].number, &action, &changed[i].callers);
+    sigprocmask(SIG_BLOCK, NULL, &signals.callers_mask);
+    for (size_t i = 0; i < sizeof signals.changed / sizeof *signals.changed; i++) {
+        const struct sigaction action = {.sa_handler = signals.changed[i].ours};
+        sigaction(signals.changed[i].number, &action, &signals.changed[i].callers);
     }
 }
 
@@ -57,8 +57,8 @@ void invade_exec(const struct invade_options *o)
     size_t bytes = inv_preload_room(environ);
     void *room = bytes ? malloc(bytes) : NULL;
     char *const *envp = inv_preload_environment(command[0], true, environ, room, "invade");
-    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
-        sigaction(changed[i].number, &changed[i].callers, NULL);
+    for (size_t i = 0; i < sizeof signals.changed / sizeof *signals.changed; i++)
+        sigaction(signals.changed[i].number, &signals.changed[i].callers, NULL);
     execvpe(command[0], command, envp);
     int error = errno;
     invade_say("%s: %s", command[0], strerror(error));
@@ -125,10 +125,11 @@ static void pass_on(const siginfo_t *info, pid_t child)
 static void note_end(int number)
 {
     struct sigaction action;
-    if (told_by || (number != SIGINT && number != SIGTERM && number != SIGHUP && number != SIGQUIT))
+    if (signals.told_by ||
+        (number != SIGINT && number != SIGTERM && number != SIGHUP && number != SIGQUIT))
         return;
     if (!sigaction(number, NULL, &action) && action.sa_handler != SIG_IGN)
-        told_by = number;
+        signals.told_by = number;
 }
 
 static pid_t start(const struct invade_options *o, invade_become become)
@@ -140,7 +141,7 @@ static pid_t start(const struct invade_options *o, invade_become become)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher)
         _exit(INVADE_FAILED);
-    sigprocmask(SIG_SETMASK, &callers_mask, NULL);
+    sigprocmask(SIG_SETMASK, &signals.callers_mask, NULL);
     become(o);
 }
 
@@ -206,7 +207,7 @@ int invade_told_by(void)
     sigdelset(&set, SIGCHLD);
     while ((number = next_signal(&set, &info, 1)) > 0) /* in the past: those that are here */
         take_alone(number);
-    return told_by;
+    return signals.told_by;
 }
 
 bool invade_reap(uint64_t patience_ns)
@@ -214,7 +215,7 @@ bool invade_reap(uint64_t patience_ns)
     uint64_t until_ns = inv_now_ns() + patience_ns;
     sigset_t set;
     passed_on(&set);
-    while (!told_by) {
+    while (!signals.told_by) {
         siginfo_t info;
         pid_t pid;
         while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
@@ -228,7 +229,7 @@ bool invade_reap(uint64_t patience_ns)
     return false;
 }
 
-void invade_give_signals_back(void) { sigprocmask(SIG_SETMASK, &callers_mask, NULL); }
+void invade_give_signals_back(void) { sigprocmask(SIG_SETMASK, &signals.callers_mask, NULL); }
 
 void invade_end_as(int status)
 {

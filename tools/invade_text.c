@@ -250,7 +250,7 @@ static void print_others(FILE *to, const struct launch *l)
                 l->others, 100 * l->others / l->capacity);
 }
 
-/* Jobs of one rank each where one job was meant; see mpi-shim/launcher.c. */
+/* Jobs of one rank each where one job was meant; see mpi-shim/setup/launcher.c. */
 static void print_strangers(FILE *to, const struct launch *l)
 {
     unsigned jobs = 0, launched = 0;

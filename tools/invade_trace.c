@@ -8,15 +8,16 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "client/trace_client.h"
-#include "trace_file.h"
+#include "libinvasive/table/trace_file.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
+/* Writers: the functions of this file, each in its turn. */
 static struct rmd_trace_file file = {.fd = -1};
 
 bool invade_trace_open(const struct invade_options *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * config.c - the parser of rmd.conf: every error says where it is, and what is taken for good can
- * be taken again from the texts that it keeps.  (testsuite/rmd_config_fuzz.c looks at the values.)
+ * be taken again from the texts that it keeps.  (testsuite/rmd/programs/rmd_config_fuzz.c looks at the values.)
  *
  * There is one user, root, and one group of that name: to ask the system, which opens libraries and
  * files for each name, takes longer than all the rest.  So do hwloc's plugins, which are loaded for
@@ -9,7 +9,7 @@
  * in sixteen is made, the others are refused.
  */
 #include "fuzz.h"
-#include "topology.h"
+#include "libinvasive/table/topology.h"
 
 #include <grp.h>
 #include <hwloc.h>

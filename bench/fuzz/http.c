@@ -9,7 +9,7 @@
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
 #include "rmd/serve/metrics.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/peer.h"
 
 #include <errno.h>
@@ -101,17 +101,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (!c)
         abort();
     c->source = (struct rmd_source){.fd = -1, .ready = handle_client};
-    clients = c;
-    nclients = 1;
+    http.clients = c;
+    http.nclients = 1;
     bool complete = false;
-    while (clients) {
+    while (http.clients) {
         size_t sent = c->sent;
         bool room = !input.left;
         c->source.ready(&c->source, EPOLLIN);
-        complete |= clients && c->answer;
-        if (clients)
+        complete |= http.clients && c->answer;
+        if (http.clients)
             memcpy(head, c->head, sizeof head);
-        if (clients && room && c->answer && c->sent == sent)
+        if (http.clients && room && c->answer && c->sent == sent)
             abort(); /* nothing is sent */
     }
     if (complete && answer_bytes)

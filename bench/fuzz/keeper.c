@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #include "rmd/restart/fd_holder.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/config/persisted_orders.h"
-#include "socket.h"
+#include "libinvasive/table/socket.h"
 #include "rmd/domain/state.h"
 
 /* What a descriptor is. */
@@ -132,7 +132,7 @@ static void *fuzz_orders(int fd, size_t bytes)
     return bytes > sizeof orders ? MAP_FAILED : orders;
 }
 
-#define fstat(fd, st) fuzz_orders_stat(fd, st, sizeof *memory)
+#define fstat(fd, st) fuzz_orders_stat(fd, st, sizeof *persisted.memory)
 #define fcntl(fd, what, ...) ((void)fuzz_look(fd), F_SEAL_SHRINK)
 #define mmap(at, bytes, protection, flags, fd, offset) fuzz_orders(fd, bytes)
 #define munmap(at, bytes) ((void)(at))
@@ -153,13 +153,13 @@ static void be_holder(void)
             handle_message(&client);
         if (client < 0)
             drop_unused();
-        if (nitems > nfds - before)
+        if (holder.nitems > nfds - before)
             abort();
     }
-    while (nitems)
-        drop_item(nitems - 1);
+    while (holder.nitems)
+        drop_item(holder.nitems - 1);
     if (client >= 0)
-        disconnect(&client);
+        disconnect_client(&client);
 }
 
 static void take_stored(uid_t uid, enum rmd_stored_kind what, int fd)
@@ -174,7 +174,7 @@ static void be_rmd(void)
 {
     bool busy, ends = fuzz_number(&input, 1) % 2;
     if (ends) {
-        holder_fd = fuzz_fd(PEER);
+        holder.fd = fuzz_fd(PEER);
         rmd_fd_holder_close();
         return;
     }
@@ -212,16 +212,16 @@ static void reject_store(int fd)
 static void find_orders(void)
 {
     static const struct rmd_persisted_orders none;
-    struct memory *m = (struct memory *)(void *)orders;
-    memset(orders, 0, offsetof(struct memory, copy[0].user[4]));
+    struct rmd_persisted_memory *m = (struct rmd_persisted_memory *)(void *)orders;
+    memset(orders, 0, offsetof(struct rmd_persisted_memory, copy[0].user[4]));
     memset(&m->copy[1], 0, offsetof(struct rmd_persisted_orders, user[4]));
     m->magic = MAGIC;
     m->version = RMD_PERSISTED_VERSION;
     m->bytes = sizeof *m;
     for (unsigned i = 0; i < 8 && input.left; i++) {
         uint32_t where = fuzz_number(&input, 2), bytes = fuzz_number(&input, 1) % 64;
-        size_t second = where & 0x8000 ? offsetof(struct memory, copy[1]) : 0;
-        size_t room = second ? 256 : offsetof(struct memory, copy[0].user[3]);
+        size_t second = where & 0x8000 ? offsetof(struct rmd_persisted_memory, copy[1]) : 0;
+        size_t room = second ? 256 : offsetof(struct rmd_persisted_memory, copy[0].user[3]);
         fuzz_take(&input, orders + second + where % 0x8000 % room, bytes);
     }
     const struct rmd_persisted_orders *s =

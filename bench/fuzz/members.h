@@ -6,7 +6,7 @@
 #ifndef FUZZ_MEMBERS_H
 #define FUZZ_MEMBERS_H
 
-#include "rmd/domain/domain.h"
+#include "rmd/domain/domain_inside.h"
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -37,9 +37,9 @@ static inline void fuzz_domain_open(struct rmd_domain *d)
     if (!topology.ncores && inv_topology_emulate(&topology, "8", false))
         abort();
     d->topology = topology;
-    d->policy = rmd_policy_named("workload");
-    d->tuning = (struct rmd_tuning)RMD_TUNING;
-    d->reclaim_bound_us = 5000;
+    d->rules.policy = rmd_policy_named("workload");
+    d->rules.tuning = (struct rmd_tuning)RMD_TUNING;
+    d->rules.reclaim_bound_us = 5000;
     if (rmd_domain_open(d))
         abort();
 }

@@ -10,7 +10,7 @@
 
 #include "fuzz.h"
 #include "invade_model.h"
-#include "rmd/domain/report.h"
+#include "rmd/journal/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include "client/client.h"
 #include "client/client_control.h"
-#include "core.h"
+#include "libinvasive/table/core.h"
 #include "members.h"
 #include "tools/rmctl/rmctl.h"
 

@@ -12,8 +12,9 @@
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
+#include "../../rmd/domain/domain_inside.h"
 #include "../../rmd/domain/trace.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 
@@ -45,7 +46,7 @@ static uint64_t fuzz_due(void);
 #define rmd_alive(pidfd) ((void)(pidfd), true)
 #define sendmsg(fd, m, flags) ((void)(fd), (void)(flags), fuzz_answer(m))
 #define send(fd, what, bytes, flags) ((void)(fd), (void)(flags), fuzz_send(what, bytes))
-#include "../../libinvasive/socket.c"
+#include "../../libinvasive/table/socket.c"
 #include "../../rmd/host/peer.c"
 #include "../../rmd/serve/server.c"
 #undef rmd_owner
@@ -149,7 +150,7 @@ static ssize_t fuzz_answer(const struct msghdr *m)
 /* The end of a text may be as long as an outcome. */
 static bool is_text(const void *what)
 {
-    for (const struct connection *c = connections; c; c = c->next)
+    for (const struct connection *c = server.connections; c; c = c->next)
         if (c->text && what >= (const void *)c->text &&
             what < (const void *)(c->text + c->text_bytes))
             return true;
@@ -175,12 +176,12 @@ static void begin(void)
     rmd_config_defaults(&settings);
     settings.log_level = rmd_log_level = RMD_ERROR;
     settings.enforce = RMD_ENFORCE_NONE;
-    access_for = (struct rmd_access){.several = true, .group = RMD_GROUP_ANY};
+    server.access_for = (struct rmd_access){.several = true, .group = RMD_GROUP_ANY};
     if (inv_topology_emulate(&topology, "8", false) ||
         rmd_users_open(&topology, &settings, &options) || rmd_events_watch(send_new_events))
         abort();
     rmd_peer_begin();
-    later.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    server.later.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     for (int ends[2], i = 0; i < FUZZ_KEEPS; i++) {
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
             abort();
@@ -201,7 +202,7 @@ static void join_resident(void)
 static void look_around(void)
 {
     struct epoll_event e;
-    for (int i = 0; i < LOOKS && epoll_wait(epoll_fd, &e, 1, 0) == 1; i++) {
+    for (int i = 0; i < LOOKS && epoll_wait(loop.epoll_fd, &e, 1, 0) == 1; i++) {
         struct rmd_source *source = e.data.ptr;
         source->ready(source, e.events);
     }
@@ -215,9 +216,9 @@ static void one_message(unsigned i)
         abort();
     c->source = (struct rmd_source){.fd = fuzz_keeps[i], .ready = handle_client};
     c->peer = (struct ucred){getpid(), stranger ? STRANGERS_UID : getuid(), getgid()};
-    c->next = connections;
-    connections = c;
-    nconnections++;
+    c->next = server.connections;
+    server.connections = c;
+    server.nconnections++;
     answered = taken = false;
     message_bytes = -1;
     waits = stranger && input.left > 1 && input.at[1] & WAITS >> 8;
@@ -228,7 +229,7 @@ static void one_message(unsigned i)
     look_around();
     for (struct connection *held; (held = next_held_connection()) != NULL;)
         serve_held_connection(held);
-    if (connections == c && !c->waiting && !c->sending)
+    if (server.connections == c && !c->waiting && !c->sending)
         close_connection(c);
     look_around();
 }
@@ -238,8 +239,8 @@ static void clean_up(void)
 {
     static const struct rmd_limits none;
     uint64_t all[INV_CORE_WORDS] = {0xff};
-    while (connections)
-        close_connection(connections);
+    while (server.connections)
+        close_connection(server.connections);
     struct rmd_domain *own = rmd_users_domain(getuid());
     rmd_domain_leave(own, getpid());
     rmd_reports_free(&own->dead); /* or there would be a thousand, which are moved for each more */

@@ -5,7 +5,7 @@
  * data must be consistent.
  */
 #define _GNU_SOURCE
-#include "core.h"
+#include "libinvasive/table/core.h"
 #include "rmd/loop/log.h"
 #include "members.h"
 #include "rmd/domain/state.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define nanosleep(time, left) ((void)(time)) /* no process takes or returns a token meanwhile */
-#include "../../rmd/restart/takeover.c"
+#include "../../rmd/domain/takeover.c"
 #undef nanosleep
 
 static void open_domain(struct rmd_domain *d)

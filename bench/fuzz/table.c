@@ -9,10 +9,10 @@
  * that each process owns, and the head of the table.
  */
 #define _GNU_SOURCE
-#include "core.h"
+#include "libinvasive/table/core.h"
 #include "rmd/loop/log.h"
 #include "members.h"
-#include "rmd/domain/report.h"
+#include "rmd/journal/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,15 +10,15 @@
  * when it has an end that must count them.
  */
 #define _GNU_SOURCE
-#include "core.h"
-#include "futex.h"
+#include "libinvasive/table/core.h"
+#include "libinvasive/base/futex.h"
 #include "rmd/loop/log.h"
 #include "members.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/peer.h"
-#include "rmd/domain/report.h"
-#include "socket.h"
-#include "trace_file.h"
+#include "rmd/journal/report.h"
+#include "libinvasive/table/socket.h"
+#include "libinvasive/table/trace_file.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -46,11 +46,12 @@ static void fuzz_receive(int *passed);
 #define inv_futex_wait(word, value, ns, shared) ((void)(word), fuzz_meanwhile())
 #define write(fd, what, bytes) ((void)(fd), fuzz_write(what, bytes))
 #define ftruncate(fd, bytes) ((void)(fd), fuzz_truncate(bytes))
+#include "../../rmd/journal/trace_writer.c"
 #include "../../rmd/domain/trace.c"
 #undef nanosleep
 #define nanosleep(time, left) ((void)(time)) /* of a writer that waits for room */
 #define inv_now_ns fuzz_now
-#include "../../libinvasive/trace.c"
+#include "../../libinvasive/table/trace.c"
 #undef inv_now_ns
 #undef nanosleep
 
@@ -297,13 +298,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (rmd_trace_start(&d, getuid(), -1))
         abort();
     struct rmd_trace *x = d.starting;
-    receive_file(x);
-    handle_file_checked(&x->file_checked, EPOLLIN);
-    if (d.trace != x || !wait_for_verdict(x))
+    receive_file(&x->writer);
+    handle_file_checked(&x->writer.file_checked, EPOLLIN);
+    if (d.trace != x || !wait_for_verdict(&x->writer))
         abort();
-    write_trace(x);
-    atomic_store(&x->done, true);
-    check_file(x->error);
+    write_trace(&x->writer);
+    atomic_store(&x->writer.done, true);
+    check_file(x->writer.error);
     join_if_done(&d.ending);
     be_there();
     rmd_reports_free(&d.dead);

@@ -13,7 +13,7 @@
  * It is a part of the measurement and uses libinvasive's internal interface.
  */
 #define _GNU_SOURCE
-#include "process.h"
+#include "libinvasive/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

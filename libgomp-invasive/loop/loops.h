@@ -13,7 +13,9 @@
 #define GOMP_LOOPS_H 1
 
 #include "libgomp.h"
-#include "workers.h"
+#include "cores.h"
+#include "points.h"
+#include "process.h"
 #include "split.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

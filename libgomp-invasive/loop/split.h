@@ -17,7 +17,7 @@
 #ifndef GOMP_SPLIT_H
 #define GOMP_SPLIT_H 1
 
-#include <libinvasive/assertion.h>
+#include <libinvasive/base/assertion.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * contexts.pml - implicit tasks that wait as contexts (sched/carrier.c; gomp_unpark and
- * gomp_park_context of parking.c; gomp_stop_wanting and gomp_want_cores of workers.c), every
+ * contexts.pml - implicit tasks that wait as contexts (region/carrier.c, sched/suspended.c; gomp_unpark of sleepers.c,
+ * gomp_park_context of parking.c; gomp_stop_wanting and gomp_want_cores of cores.c), every
  * interleaving.
  *
  * N contexts wait until a word changes.  Two carriers start them, look whether those in their own
@@ -16,7 +16,7 @@
  *
  * With NESTED the word is that of a nested region's end.  One context begins the region, says that it waits, and
  * waits; the region's N implicit tasks are run by both carriers, each of which counts those that have ended on it
- * when it goes back to its loop (leave of carrier.c, leave_gate of region.c).  The carrier that counts the last one
+ * when it goes back to its loop (leave of carrier.c, gomp_region_leave of region.h).  The carrier that counts the last one
  * changes the word, if the context has said that it waits.  (The thread that begins a nested region may also be a
  * carrier's own, which this does not have.)
  *
@@ -174,7 +174,7 @@ inline count_arrivals()
 }
 
 #ifdef NESTED
-/* wait_for_end of region.c, in a context of this carrier. */
+/* wait_for_end of task/help.c, in a context of this carrier. */
 inline begin_region()
 {
     STEP(to_start = N);

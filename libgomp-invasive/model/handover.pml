@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * handover.pml - how the threads of one managed process hand their cores to each other
- * (sched/parking.c, ready.c, and the holds of workers.c), every interleaving.
+ * (sched/parking.c, sleepers.c, ready.c, cores.c, and hold.c), every interleaving.
  *
  * NT threads on two cores pass a barrier ROUNDS times, or, with WITH_LOCK, each enters a critical
  * section so often.  A thread that has to wait parks and passes its core on: to a thread that is ready,
@@ -130,7 +130,7 @@ inline place_hold(s)
         fi }
 }
 
-/* --- parking.c */
+/* --- parking.c, park.c, sleepers.c */
 
 /* Returns with a hold, which is the thread's. */
 inline waiter_sleep(me)
@@ -190,7 +190,7 @@ inline hold_release(s)
 #endif
 }
 
-/* --- workers.c */
+/* --- cores.c, hold.c */
 
 /* Where the real one starts a worker because none is parked or on its way, here those that there
  * are must do: they park some time. */

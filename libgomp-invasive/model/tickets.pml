@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * tickets.pml - how the implicit tasks of an elastic region are handed out, and how it ends
- * (region/tickets.c; the gate, the master's wait and helpers of region.c; gomp_stop_wanting and
- * gomp_want_cores of workers.c), every interleaving.
+ * (region/tickets.c; the gate of region.c; the master's wait and helpers of task/help.c; gomp_stop_wanting and
+ * gomp_want_cores of cores.c), every interleaving.
  *
  * A master opens REGIONS regions, one after the other, of N implicit tasks and of N - 1; two
  * workers take what they find, enter the gate to help with explicit tasks, and sleep when they find
@@ -297,7 +297,7 @@ inline run_tickets(hold)
         leave_gate(done, 0);
         STEP(assert(alive == epoch))
 #else
-        STEP(assert(alive == epoch)); /* make_vacant */
+        STEP(assert(alive == epoch)); /* gomp_numbers_vacate */
         leave_gate(done, 0)
 #endif
     fi;

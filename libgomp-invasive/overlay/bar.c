@@ -8,10 +8,12 @@
  * Where there are explicit tasks, waiting threads execute them (gomp_tasks_at_barrier).
  */
 #include "wait.h"
-#include <libinvasive/assertion.h>
+#include <libinvasive/base/assertion.h>
 #include "carrier.h"
+#include "context.h"
 #include "costs.h"
 #include "region.h"
+#include "suspended.h"
 #include "tasks.h"
 
 static struct gomp_team *team_of (gomp_barrier_t *bar)
@@ -67,7 +69,7 @@ static bool open_if_done (gomp_barrier_t *bar)
         /* A core that sleeps comes too late for the contexts of a short region. */
         if (!gomp_unpark_sleepers((int *)&bar->generation, INT_MAX) &&
             !(bar->region && bar->region->brief))
-            gomp_contexts_call_cores();
+            gomp_suspended_call_cores();
     }
     return true;
 }

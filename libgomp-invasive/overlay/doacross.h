@@ -8,7 +8,7 @@
 #define GOMP_DOACROSS_H 1
 
 #include "libgomp.h"
-#include "workers.h"
+#include "points.h"
 #include "wait.h"
 
 static inline void doacross_spin (unsigned long *addr, unsigned long expected, unsigned long cur)

@@ -6,7 +6,7 @@
  * the same include guard.
  */
 #include "wait.h"
-#include "workers.h"
+#include "hold.h"
 
 /* Only a mutex that is unlocked wakes threads in that file. */
 #define futex_wake gomp_unlock_wake

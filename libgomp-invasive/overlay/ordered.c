@@ -32,6 +32,9 @@
  */
 #include "wait.h"
 #include "carrier.h"
+#include "context.h"
+#include "cores.h"
+#include "hold.h"
 #include "loops.h"
 #include "ready.h"
 

@@ -5,8 +5,8 @@
  * INVASIVE_TEAM=adaptive: a team larger than the cores under it costs nothing but memory as long
  * as its implicit tasks run to their ends, and some microseconds for each one that sleeps in the
  * middle, at a barrier for instance.  A function whose implicit tasks were seen to spend more
- * than some percent of their core time on that (history.h) gets a team of the cores that there
- * are when its next region begins.
+ * than some percent of their core time on that (history.h) gets smaller teams: as many threads as
+ * the process has cores when the next region begins.
  */
 #include "parallel.h"
 
@@ -19,8 +19,8 @@
 #undef GOMP_parallel_reductions
 
 #include "history.h"
-#include "workers.h"
-#include <libinvasive/environment.h>
+#include "process.h"
+#include <libinvasive/base/environment.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ enum {
                               whether it still sleeps */
 };
 
-bool gomp_team_adaptive, gomp_team_dyn_ours;
+struct gomp_team_settings gomp_team_settings;
 __thread unsigned gomp_team_limit __attribute__((tls_model("initial-exec")));
 
 /* Is a team of n too expensive for its function? */
@@ -87,9 +87,9 @@ void gomp_team_initialize (void)
     }
     if (!inv_wanted())
         return;
-    gomp_team_adaptive = true;
+    gomp_team_settings.adaptive = true;
     if (!inv_getenv("OMP_DYNAMIC") && !inv_getenv("OMP_DYNAMIC_ALL")) {
-        gomp_team_dyn_ours = true;
+        gomp_team_settings.dyn_ours = true;
         gomp_global_icv.dyn_var = true;
     }
 }

@@ -10,7 +10,7 @@
 #define _GNU_SOURCE 1
 #endif
 #include "libgomp.h"
-#include <libinvasive/environment.h>
+#include <libinvasive/base/environment.h>
 
 #define gomp_init_num_threads upstream_init_num_threads
 #define gomp_dynamic_max_threads upstream_dynamic_max_threads
@@ -38,8 +38,18 @@ static unsigned long smaller_of (unsigned long a, unsigned long b)
     return a < b ? a : b;
 }
 
-/* What find_default_team has found.  The first use makes it known. */
-static bool found_scarce;
+/* The default size.  Written at the first use, under its lock, but for `decided`. */
+static struct {
+    bool scarce; /* what find_default_team has found; the first use makes it known */
+    /* Written once, by the thread that decides.  relaxed: the sizes themselves are constant since the first
+     * use, which each thread has seen (use.c). */
+    _Atomic int decided;
+    /* The sizes between which is decided.  small is 0 where there is one size, since the user has asked
+     * for it or the process is not managed. */
+    unsigned large, small;
+    /* The control variables with which threads begin if GOMP_TEAM_SMALL was decided. */
+    struct gomp_task_icv small_icv;
+} size = {.decided = GOMP_TEAM_OPEN};
 
 /* As large as limits allow that stock libgomp would not come to, with most of what is left for the
  * program itself.  Where limits are tight: stock's size, or what can be started at all. */
@@ -49,8 +59,8 @@ static unsigned fit_team (unsigned wanted, unsigned cores)
            AMPLE = 16 /* a smaller part than this, or than the cores, is little */,
            OTHERS = 2 /* threads of ours that are no member of a team: watchdog, free worker */ };
     unsigned long left = gomp_threads_left(), n = left / PART + 1;
-    found_scarce = n < cores || n < AMPLE;
-    if (!found_scarce)
+    size.scarce = n < cores || n < AMPLE;
+    if (!size.scarce)
         return (unsigned)(n >= wanted ? wanted : n - n % cores);
     n = smaller_of(left > OTHERS ? left - OTHERS : 0, gomp_threads_to_spare());
     return (unsigned)smaller_of(n, smaller_of(wanted, cores) - 1) + 1;
@@ -147,7 +157,7 @@ static bool one_thread_is_enough (unsigned cores)
 }
 
 /* Are threads of teams of one to be bound?  On one core; and where what a rank has more to do than others is
- * evened out by which core each has (rmd/policy/partition.c).  Of many ranks for each core one is ready to run on each
+ * evened out by which core each has (rmd/placement/partition.c).  Of many ranks for each core one is ready to run on each
  * most of the time, wherever the kernel puts them. */
 static bool single_threads_are_bound (unsigned cores)
 {
@@ -200,17 +210,7 @@ static unsigned default_team (void)
 }
 
 __thread bool gomp_team_default_known;
-/* Written once, by the thread that decides.  relaxed: the sizes themselves are constant since the first
- * use, which each thread has seen (use.c). */
-static _Atomic int decided = GOMP_TEAM_OPEN;
-/* The sizes between which is decided.  small_team is 0 where there is one size, since the user has asked
- * for it or the process is not managed.  Written at the first use. */
-static unsigned large_team, small_team;
-/* The control variables with which threads begin if GOMP_TEAM_SMALL was decided.  Constant after the
- * first use. */
-static struct gomp_task_icv small_icv;
 bool gomp_threads_scarce;
-bool gomp_single_threads_join;
 
 /* When the environment is read.  A process that may never use OpenMP is not to ask for a resource
  * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (use.c). */
@@ -243,36 +243,36 @@ void gomp_settle_default_team (void)
     if (environment_says("OMP_NUM_THREADS", n) || environment_says("OMP_NUM_THREADS_ALL", n))
         return;
     n = smaller_of(default_team(), limit);
-    gomp_threads_scarce = found_scarce;
+    gomp_threads_scarce = size.scarce;
     unsigned cores = inv_domain_cores();
-    gomp_single_threads_join = n == 1 && single_threads_are_bound(cores);
+    gomp_team_settings.single_threads_join = n == 1 && single_threads_are_bound(cores);
     gomp_global_icv.nthreads_var = n;
     if (!inv_getenv("INVASIVE_THREADS")) {
-        large_team = (unsigned)n;
-        small_team = (unsigned)smaller_of(n, cores);
+        size.large = (unsigned)n;
+        size.small = (unsigned)smaller_of(n, cores);
     }
 }
 
 void gomp_settle_teams (void)
 {
     gomp_team_initialize();
-    small_icv = gomp_global_icv;
-    if (small_team)
-        small_icv.nthreads_var = small_team;
+    size.small_icv = gomp_global_icv;
+    if (size.small)
+        size.small_icv.nthreads_var = size.small;
 }
 
 bool gomp_team_is_default (unsigned nthreads)
 {
-    return small_team && (nthreads == small_team || nthreads == large_team);
+    return size.small && (nthreads == size.small || nthreads == size.large);
 }
 
 /* The calling thread's control variables, which it may have had before the decision. */
 static void take_small_team (void)
 {
     struct gomp_thread *thr = gomp_thread();
-    gomp_thread_icv = &small_icv;
-    if (thr->task && thr->ts.level == 0 && thr->task->icv.nthreads_var == large_team)
-        thr->task->icv.nthreads_var = small_team;
+    gomp_thread_icv = &size.small_icv;
+    if (thr->task && thr->ts.level == 0 && thr->task->icv.nthreads_var == size.large)
+        thr->task->icv.nthreads_var = size.small;
 }
 
 /* Threads that a program creates begin teams of the cores if the program has not been told another
@@ -283,11 +283,11 @@ void gomp_decide_default_team (enum gomp_team_default wanted)
     int now = GOMP_TEAM_OPEN;
     if (!gomp_thread()->task)
         gomp_default_icv(); /* the first use, if this is it */
-    if (atomic_compare_exchange_strong_explicit(&decided, &now, (int)wanted, memory_order_relaxed,
+    if (atomic_compare_exchange_strong_explicit(&size.decided, &now, (int)wanted, memory_order_relaxed,
                                                 memory_order_relaxed))
         now = (int)wanted;
     gomp_team_default_known = true;
-    if (now == GOMP_TEAM_SMALL && small_team)
+    if (now == GOMP_TEAM_SMALL && size.small)
         take_small_team();
 }
 
@@ -296,13 +296,13 @@ void gomp_decide_default_team (enum gomp_team_default wanted)
 static unsigned adaptive_max_threads (void)
 {
     unsigned most = gomp_team_limit > 0 ? gomp_team_limit : UINT_MAX;
-    unsigned long others = gomp_team_dyn_ours ? UINT_MAX : gomp_icv(false)->nthreads_var;
+    unsigned long others = gomp_team_settings.dyn_ours ? UINT_MAX : gomp_icv(false)->nthreads_var;
     return most < others ? most : (unsigned)others;
 }
 
 unsigned gomp_dynamic_max_threads (void)
 {
-    if (__builtin_expect(gomp_team_adaptive, 0))
+    if (__builtin_expect(gomp_team_settings.adaptive, 0))
         return adaptive_max_threads();
     return inv_wanted() ? gomp_icv(false)->nthreads_var : upstream_dynamic_max_threads();
 }

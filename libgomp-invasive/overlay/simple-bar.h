@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * simple-bar.h - what a thread pool keeps for its next region.  Upstream docks its idle
- * threads on a barrier here; our workers wait each on a word of its own (workers.h), so
+ * threads on a barrier here; our workers wait each on a word of its own (bound.h), so
  * the pool only remembers them and the region that it reuses.
  */
 #ifndef GOMP_SIMPLE_BARRIER_H

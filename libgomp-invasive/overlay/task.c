@@ -4,6 +4,9 @@
  * Replaces upstream's task.c; tasks.h has the idea.
  */
 #include "wait.h"
+#include "cores.h"
+#include "points.h"
+#include "process.h"
 #include "tasks.h"
 #include <string.h>
 
@@ -255,8 +258,11 @@ create_deferred (struct gomp_thread *thr, void (*fn) (void *), void *data,
         task->priority = clamp_priority(priority);
     gomp_taskgroup_enter(task->taskgroup);
     gomp_task_count(slot, task->parent);
-    if (!(flags & GOMP_TASK_FLAG_DEPEND) || gomp_deps_enter(thr->task, task, depend))
+    struct gomp_task *others = NULL;
+    if (!(flags & GOMP_TASK_FLAG_DEPEND) || gomp_deps_enter(thr->task, task, depend, &others))
         gomp_task_schedule(slot, task);
+    else
+        gomp_tasks_schedule(thr->ts.team, slot, others);
 }
 
 /* Has the task so many unfinished children that it should work on them before it makes more?  Those

@@ -6,20 +6,34 @@
  * The calls keep upstream's names and contracts: gomp_new_team makes the structure,
  * gomp_team_start opens the region and returns with the caller as thread number 0,
  * gomp_team_end returns when all implicit and explicit tasks are done.  What happens in
- * between is region.c; which thread computes on which core is workers.c.
+ * between is in region/ and task/help.c; which thread computes on which core is in sched/.
  */
 #include "libgomp.h"
+#include "bound.h"
 #include "carrier.h"
+#include "context.h"
+#include "cores.h"
+#include "costs.h"
+#include "free_workers.h"
+#include "help.h"
+#include "history.h"
+#include "hold.h"
+#include "join.h"
+#include "open.h"
 #include "parallel.h"
+#include "places.h"
 #include "pool.h"
+#include "process.h"
+#include "progress.h"
+#include "ready.h"
 #include "region.h"
+#include "run.h"
+#include "tasks.h"
+#include "tls.h"
 #include "unheld.h"
 #include "workers.h"
-#include "progress.h"
-#include "tls.h"
-#include "tasks.h"
-#include <libinvasive/tool.h>
-#include <libinvasive/uncancelled.h>
+#include <libinvasive/process/tool.h>
+#include <libinvasive/base/uncancelled.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -499,7 +513,7 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     if (nested && nthreads > 1)
         gomp_note_nested(nthreads);
 
-    if (nthreads > 1 || __builtin_expect(gomp_single_threads_join, 0)) {
+    if (nthreads > 1 || __builtin_expect(gomp_team_settings.single_threads_join, 0)) {
         gomp_sched_join(nthreads);
         inv_polls_until = 0; /* what the caller tested for is not what it waits for */
     }
@@ -644,7 +658,12 @@ static void after_fork_in_child (void)
     thr->thread_pool = NULL;
     gomp_managed_threads = 1;
     gomp_use_forget();
-    gomp_sched_forget();
+    gomp_join_forget();
+    gomp_free_workers_forget();
+    gomp_bound_forget();
+    gomp_ready_forget();
+    gomp_unheld_forget();
+    gomp_carriers_forget();
     gomp_costs_forget();
     gomp_parking_forget();
     gomp_regions_forget();
@@ -657,6 +676,9 @@ static void __attribute__((constructor)) initialize_team (void)
     if (pthread_key_create(&gomp_thread_destructor, thread_ends) != 0)
         gomp_fatal("could not create thread pool destructor.");
     pthread_atfork(NULL, NULL, after_fork_in_child);
+    gomp_sources_are(&gomp_implicit_tasks, &gomp_explicit_tasks);
+    gomp_workers_loaded();
+    gomp_watchdog_does(&gomp_progress_watch);
     gomp_use_loaded(); /* the constructors of env.c and parallel.c are linked before this one */
 }
 

@@ -6,6 +6,7 @@
 #ifndef GOMP_MESSAGES_H
 #define GOMP_MESSAGES_H 1
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #pragma GCC visibility push(hidden)
@@ -13,5 +14,9 @@
  * gomp_messages_release. */
 extern FILE *gomp_messages (void);
 extern void gomp_messages_release (void);
+/* The same; show: else what has been said is forgotten. */
+extern void gomp_messages_end (bool show);
+/* The library has been loaded, by the calling thread. */
+extern void gomp_messages_loaded (void);
 #pragma GCC visibility pop
 #endif

@@ -2,11 +2,13 @@
 /*
  * overflow.c - see overflow.h.
  */
-#include "context.h"
+#include "libgomp.h"
 #include "overflow.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,6 +19,27 @@ enum { HANDLER_STACK_BYTES = 65536 };
 /* The calling thread's, or NULL. */
 static __thread void *handler_stack __attribute__((tls_model("initial-exec"), used));
 #define handler_stack GOMP_OWN(handler_stack)
+
+/* --- guards */
+
+/* All of them, the newest first.  Pushed with release, read with acquire, by signal handlers. */
+static _Atomic(struct gomp_guard *) guards;
+
+void gomp_overflow_guard (struct gomp_guard *guard)
+{
+    guard->older = atomic_load_explicit(&guards, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&guards, &guard->older, guard, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+}
+
+static const struct gomp_guard *guard_around (const void *addr)
+{
+    const struct gomp_guard *g = atomic_load_explicit(&guards, memory_order_acquire);
+    while (g && (uintptr_t)addr - (uintptr_t)g->first >= g->bytes)
+        g = g->older;
+    return g;
+}
 
 /* --- the message: a handler may call few functions */
 
@@ -35,12 +58,12 @@ static char *append_number (char *end, unsigned long n)
     return end;
 }
 
-static void say_overflow (const struct gomp_context *context)
+static void say_overflow (unsigned number)
 {
     char text[200], *end = append_text(text, "\nlibgomp: stack overflow in implicit task ");
     size_t bytes = 0;
     pthread_attr_getstacksize(&gomp_thread_attr, &bytes); /* only reads it */
-    end = append_number(end, context->thread.ts.team_id);
+    end = append_number(end, number);
     end = append_text(end, " of a parallel region: its stack has ");
     end = append_number(end, bytes / 1024);
     end = append_text(end, " kB, set OMP_STACKSIZE to more\n");
@@ -54,10 +77,9 @@ static void on_fault (int signal, siginfo_t *info, void *unused)
     int error = errno;
     (void)unused;
     struct sigaction by_default = {.sa_handler = SIG_DFL};
-    const struct gomp_context *context =
-        info->si_code > 0 ? gomp_context_with_guard(info->si_addr) : NULL;
-    if (context)
-        say_overflow(context);
+    const struct gomp_guard *guard = info->si_code > 0 ? guard_around(info->si_addr) : NULL;
+    if (guard)
+        say_overflow(*guard->number);
     sigaction(signal, &by_default, NULL);
     if (info->si_code <= 0)
         raise(signal);

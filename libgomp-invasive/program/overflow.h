@@ -9,9 +9,21 @@
 #ifndef GOMP_OVERFLOW_H
 #define GOMP_OVERFLOW_H 1
 
+#include <stddef.h>
+
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
 #endif
+
+/* The memory below a stack that is never to be touched. */
+struct gomp_guard {
+    const char *first;
+    size_t bytes;
+    const unsigned *number;   /* of the implicit task that is on the stack */
+    struct gomp_guard *older; /* in the list of all */
+};
+/* From now on a fault there is an overflow; guards stay. */
+extern void gomp_overflow_guard (struct gomp_guard *);
 
 /* Contexts are to run on the calling kernel thread.  It gets a stack for signal handlers, unless it has
  * one: there is no room for a handler on the stack that has overflowed.  errno stays as it is. */

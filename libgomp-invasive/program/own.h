@@ -5,7 +5,7 @@
  * A compiler takes the thread pointer for a constant of a function.  On aarch64 GCC reads it once, and
  * keeps it, or the address of a variable, in a register across calls: after a call in which the context
  * has moved, that is another thread's variable.  There GOMP_OWN(NAME) reads the thread pointer at each
- * use.  On x86-64 an access has the thread pointer as a part of the instruction.  testsuite/
+ * use.  On x86-64 an access has the thread pointer as a part of the instruction.  testsuite/lib/
  * thread_addresses.py looks for what is kept all the same, on both.
  *
  * Comes to libgomp.h through bar.h, where all symbols are hidden, so it includes no other header.

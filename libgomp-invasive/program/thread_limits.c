@@ -11,8 +11,8 @@
 #define _GNU_SOURCE
 #include "process.h"
 #include "thread_limits.h"
-#include <libinvasive/environment.h>
-#include <libinvasive/table.h>
+#include <libinvasive/base/environment.h>
+#include <libinvasive/table/table.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>

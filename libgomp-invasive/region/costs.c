@@ -9,12 +9,13 @@
 #define _GNU_SOURCE 1 /* for dl_iterate_phdr */
 #endif
 #include "costs.h"
-#include "carrier.h"
+#include "context.h"
 #include "history.h"
 #include "region.h"
 #include "tls.h"
 #include "use.h"
-#include "workers.h"
+#include "spinlock.h"
+#include "suspended.h"
 #include <link.h>
 #include <string.h>
 
@@ -44,17 +45,17 @@ struct gomp_cost_sampling {
     _Atomic uint64_t piece_ns; /* of pieces of code */
 };
 
-static struct gomp_cost_sampling map[MAP], others; /* (its number is OTHERS) */
-static struct gomp_spinlock naming; /* of what is new in the map and the record */
-static _Atomic unsigned cores_lately, cores_counted;
+static struct {
+    struct gomp_cost_sampling map[MAP], others; /* (the number of these is OTHERS) */
+    struct gomp_spinlock naming; /* of what is new in the map and the record */
+    _Atomic uint64_t clock_ns;   /* what a look at the clock takes; written with the first function */
+    _Atomic unsigned cores_lately, cores_counted; /* written by masters; relaxed, a guess */
+} costs;
 
 /* Of the calling kernel thread: pieces of code that have ended, and its switches as a carrier when the last
  * one did after which a switch is timed. */
 static __thread unsigned pieces __attribute__((tls_model("initial-exec")));
 static __thread uint64_t switches_left __attribute__((tls_model("initial-exec")));
-__thread uint64_t gomp_cost_left_ns __attribute__((tls_model("initial-exec")));
-/* What a look at the clock takes.  Written with the first function. */
-static _Atomic uint64_t clock_ns;
 
 #define GET(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define SET(field, value) atomic_store_explicit(&(field), value, memory_order_relaxed)
@@ -63,7 +64,7 @@ static _Atomic uint64_t clock_ns;
  * still be open. */
 static struct inv_record *our_record (void)
 {
-    return atomic_load_explicit(&inv_process.record, memory_order_acquire);
+    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
 }
 
 /* --- the clock */
@@ -77,13 +78,13 @@ static void measure_clock (void)
             least = now - last;
         last = now;
     }
-    SET(clock_ns, least);
+    SET(costs.clock_ns, least);
 }
 
 /* Without the look at the clock itself. */
 static uint64_t elapsed_since (uint64_t then)
 {
-    uint64_t ns = inv_now_ns() - then, look = GET(clock_ns);
+    uint64_t ns = inv_now_ns() - then, look = GET(costs.clock_ns);
     return ns > look ? ns - look : 0;
 }
 
@@ -155,7 +156,7 @@ static struct gomp_cost_sampling *find_sampling (void (*fn) (void *))
 {
     unsigned first = (uintptr_t)fn * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MAP_BITS);
     for (unsigned i = 0; i < PROBES; i++) {
-        struct gomp_cost_sampling *s = &map[(first + i) % MAP];
+        struct gomp_cost_sampling *s = &costs.map[(first + i) % MAP];
         /* acquire: what follows it in the entry; partner: the store of sampling_of */
         void (*known) (void *) = atomic_load_explicit(&s->fn, memory_order_acquire);
         if (!known || known == fn)
@@ -169,14 +170,14 @@ static struct gomp_cost_sampling *sampling_of (struct inv_record *r, void (*fn) 
     struct gomp_cost_sampling *s = find_sampling(fn);
     if (s && GET(s->fn))
         return s;
-    gomp_spinlock_lock(&naming);
+    gomp_spinlock_lock(&costs.naming);
     s = find_sampling(fn); /* it may have come meanwhile */
     if (s && !GET(s->fn)) {
         s->number = new_number(r, fn);
         atomic_store_explicit(&s->fn, fn, memory_order_release);
     }
-    gomp_spinlock_unlock(&naming);
-    return s ? s : &others;
+    gomp_spinlock_unlock(&costs.naming);
+    return s ? s : &costs.others;
 }
 
 /* --- regions */
@@ -211,13 +212,13 @@ static void note_what_ties (struct inv_record *r)
     char name[sizeof r->tied_by];
     if (!gomp_what_ties_threads(name, sizeof name))
         return;
-    gomp_spinlock_lock(&naming);
+    gomp_spinlock_lock(&costs.naming);
     if (!GET(r->tied)) {
         memcpy(r->tied_by, name, sizeof name);
         /* release: partner is the acquire load of a reader of the record */
         atomic_store_explicit(&r->tied, 1, memory_order_release);
     }
-    gomp_spinlock_unlock(&naming);
+    gomp_spinlock_unlock(&costs.naming);
 }
 
 void gomp_cost_team (unsigned nthreads)
@@ -253,11 +254,11 @@ void gomp_cost_region_opens (struct gomp_region *region)
 /* It changes seldom, and to count them is to look at each. */
 static unsigned cores_at_hand (void)
 {
-    unsigned cores = GET(cores_lately);
-    if (atomic_fetch_add_explicit(&cores_counted, 1, memory_order_relaxed) % CORES_EVERY && cores)
+    unsigned cores = GET(costs.cores_lately);
+    if (atomic_fetch_add_explicit(&costs.cores_counted, 1, memory_order_relaxed) % CORES_EVERY && cores)
         return cores;
     cores = gomp_cores_at_hand();
-    SET(cores_lately, cores);
+    SET(costs.cores_lately, cores);
     return cores;
 }
 
@@ -326,8 +327,8 @@ static uint32_t weight_of (const struct gomp_region *region, unsigned generation
 static void count_switch (void)
 {
     struct inv_record *r = our_record();
-    uint64_t ns = elapsed_since(gomp_cost_left_ns);
-    gomp_cost_left_ns = 0;
+    uint64_t ns = elapsed_since(gomp_carrier_left_ns);
+    gomp_carrier_left_ns = 0;
     if (!r || ns > SWITCH_MOST_NS || gomp_carrier_own_switches() == switches_left)
         return;
     add_to_counter(&r->switches_ns, ns, true);
@@ -337,7 +338,7 @@ static void count_switch (void)
 /* A time, and in its last bit whether it stands for SHARE pieces. */
 void gomp_cost_code_begins (gomp_barrier_t *bar)
 {
-    if (gomp_cost_left_ns)
+    if (gomp_carrier_left_ns)
         count_switch();
     uint32_t weight = weight_of(bar->region, gomp_barrier_flags(bar) & -BAR_INCR);
     if (weight)
@@ -359,17 +360,17 @@ void gomp_cost_code_ends (gomp_barrier_t *bar)
     own->code_from_ns = 0;
     if (from)
         count_code(&bar->region->cost, from);
-    gomp_cost_left_ns = 0;
+    gomp_carrier_left_ns = 0;
     if (++pieces % SWITCHES_EVERY != 0 || !gomp_in_context())
         return;
     switches_left = gomp_carrier_own_switches();
-    gomp_cost_left_ns = inv_now_ns();
+    gomp_carrier_left_ns = inv_now_ns();
 }
 
 void gomp_costs_forget (void)
 {
-    memset(map, 0, sizeof map);
-    memset(&others, 0, sizeof others);
-    atomic_store(&naming.held, 0);
-    SET(cores_lately, 0);
+    memset(costs.map, 0, sizeof costs.map);
+    memset(&costs.others, 0, sizeof costs.others);
+    atomic_store(&costs.naming.held, 0);
+    SET(costs.cores_lately, 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * costs.h - what teams cost, by outlined function, for `invade --report` (libinvasive/record.h).
+ * costs.h - what teams cost, by outlined function, for `invade --report` (libinvasive/table/record.h).
  *
  * Numbers of regions, threads and barriers are exact.  Times and switches are estimated from
  * samples, each of which stands for all since the one before it:
@@ -15,28 +15,15 @@
 #include "libgomp.h"
 #include "process.h"
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 struct gomp_region;
-struct gomp_cost_sampling;
-
-/* Of an open region.  Written by its master before other threads are in it. */
-struct gomp_cost {
-    struct inv_function *of; /* NULL: this region is not counted */
-    struct gomp_cost_sampling *sampling;
-    uint64_t began_ns;   /* 0: it is not timed */
-    uint64_t switches;   /* of all carriers when it began; of a region that is timed */
-    unsigned generation; /* of the team's barrier when it began */
-    bool full;           /* the code before its first barriers is timed all */
-};
 
 /* Is there a record?  Relaxed: a hint. */
 static inline bool gomp_costs_wanted (void)
 {
     return __builtin_expect(
-        atomic_load_explicit(&inv_process.record, memory_order_relaxed) != NULL, 0);
+        atomic_load_explicit(&inv_recording.record, memory_order_relaxed) != NULL, 0);
 }
 
 /* --- regions: the master, before other threads can start implicit tasks, and when all have ended */
@@ -61,19 +48,8 @@ static inline void gomp_code_ends (gomp_barrier_t *bar)
         gomp_cost_code_ends(bar);
 }
 
-/* When the calling carrier (carrier.c) left the code of one implicit task, if the switch to another is
- * timed; else 0. */
-extern __thread uint64_t gomp_cost_left_ns __attribute__((tls_model("initial-exec")));
-/* It is none: there is nothing to switch to. */
-static inline void gomp_cost_idles (void)
-{
-    gomp_cost_left_ns = 0;
-}
-
 /* The child of a fork has a record of its own, or none. */
 extern void gomp_costs_forget (void);
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

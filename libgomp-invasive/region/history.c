@@ -3,9 +3,10 @@
  * history.c - what is remembered of each outlined function (history.h).
  */
 #define _GNU_SOURCE
-#include "wait.h"
+#include "libgomp.h"
 #include "history.h"
 #include "objects.h"
+#include "process.h"
 #include "region.h"
 
 enum {
@@ -197,15 +198,4 @@ void gomp_history_region_ends (struct gomp_region *region)
         return; /* says nothing of what a larger team would do */
     uint64_t waits = mean(GET(h->waits), sleeps * GOMP_WAITS_ONE / n);
     SET(h->waits, waits < UINT32_MAX ? (uint32_t)waits : UINT32_MAX);
-}
-
-void gomp_history_sleeps (const int *addr)
-{
-    struct gomp_team *team = gomp_thread()->ts.team;
-    struct gomp_region *region = team ? team->barrier.region : NULL;
-    /* The master's wait for the end of its region is none of its function's. */
-    if (region && addr != (const int *)&region->end_word) {
-        atomic_fetch_add_explicit(&region->sleeps, 1, memory_order_relaxed);
-        gomp_region_waits(region);
-    }
 }

@@ -15,9 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 struct gomp_region;
 
@@ -32,9 +30,6 @@ enum gomp_verdict {
 
 /* What a search of the code near the function for loops in which threads wait has found. */
 enum gomp_loops { GOMP_NOT_SEARCHED, GOMP_NO_LOOPS, GOMP_LOOPS };
-
-/* Do implicit tasks of a function wait inside the region, for each other or for locks? */
-enum gomp_inside { GOMP_INSIDE_UNKNOWN, GOMP_NEVER_WAITS, GOMP_WAITS };
 
 struct gomp_history {
     _Atomic(void (*) (void *)) fn;
@@ -61,7 +56,7 @@ struct gomp_history {
     /* How often an implicit task sleeps inside a region that has more of them than the process has
      * cores: a mean as above, in 1/GOMP_WAITS_ONE. */
     _Atomic uint32_t waits;
-    /* enum gomp_inside; once they have waited it stays so.  Writers: masters at the end of a region. */
+    /* enum gomp_inside (region.h); once they have waited it stays so.  Writers: masters at the end of a region. */
     _Atomic uint32_t inside;
     /* 0: regions are as large as they are asked for.  Else: so many of them have been made no
      * larger than the cores, because of `waits`.  Writers: masters (parallel.c). */
@@ -109,14 +104,9 @@ extern void gomp_history_apart_stalls (void (*fn) (void *));
  * regions have the cores meanwhile, too. */
 extern void gomp_history_region_opens (struct gomp_region *, bool nested);
 extern void gomp_history_region_ends (struct gomp_region *);
-/* The calling thread goes to sleep on addr: count it if that is in the middle of a region. */
-extern void gomp_history_sleeps (const int *addr);
-
 /* Cores that the process computes on, or could at once: those that it holds, those of its own that
  * it has lent, and those that are free.  At least 1. */
 extern unsigned gomp_cores_at_hand (void);
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

@@ -10,16 +10,21 @@
 #define GOMP_PARALLEL_H 1
 
 #include "libgomp.h"
+#include "thread_limits.h"
 #include <stdatomic.h>
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
 #endif
 
-/* INVASIVE_TEAM=adaptive, in a process that is to be managed.  Constant after start. */
-extern bool gomp_team_adaptive;
-/* The program has not said itself that sizes may vary (OMP_DYNAMIC); adaptive mode has. */
-extern bool gomp_team_dyn_ours;
+/* Constant after the first use, when it is written. */
+extern struct gomp_team_settings {
+    bool adaptive; /* INVASIVE_TEAM=adaptive, in a process that is to be managed */
+    bool dyn_ours; /* the program has not said itself that sizes may vary (OMP_DYNAMIC); adaptive mode has */
+    /* The default team is one thread, since there is one core, or each has a few ranks: a region of one thread makes
+     * the process join the resource manager all the same, and its thread is bound. */
+    bool single_threads_join;
+} gomp_team_settings;
 /* The limit for the region that the calling thread begins; 0: none. */
 extern __thread unsigned gomp_team_limit __attribute__((tls_model("initial-exec")));
 /* At the first use of OpenMP: read INVASIVE_TEAM. */
@@ -34,9 +39,6 @@ extern void gomp_settle_teams (void);
  * control variables have the size that was decided when this returns.  Any thread. */
 enum gomp_team_default { GOMP_TEAM_OPEN, GOMP_TEAM_LARGE, GOMP_TEAM_SMALL };
 extern void gomp_decide_default_team (enum gomp_team_default);
-/* The default team is one thread, since there is one core, or each has a few ranks: a region of one thread makes
- * the process join the resource manager all the same, and its thread is bound.  Constant after the first use. */
-extern bool gomp_single_threads_join;
 /* Is this a default size that we have chosen, so that limits leave room for such a team? */
 extern bool gomp_team_is_default (unsigned nthreads);
 /* Does the calling thread's default size need no decision any more? */
@@ -50,13 +52,8 @@ static inline void gomp_tell_default_team (void)
 /* Find it.  requested: the num_threads clause, or 0. */
 extern void gomp_team_find_limit (void (*fn) (void *), unsigned requested);
 
-/* Limits let this process start so few threads that those of all teams may not fit, if many
- * threads of the program begin regions or regions are nested (proc.c).  So regions of default teams
- * are bound (region.h), and their threads are made before the size is told.  Constant after the
- * first use. */
-extern bool gomp_threads_scarce;
-/* team.c: make them for a region that the calling thread is about to begin.  Returns the size that
- * is to be requested: `requested`, or that of a default team for which there are threads. */
+/* team.c: where threads are scarce, make them for a region that the calling thread is about to begin.  Returns the
+ * size that is to be requested: `requested`, or that of a default team for which there are threads. */
 extern unsigned gomp_team_secure (unsigned requested);
 
 /* A region of fn begins; returns how many threads are to be requested for it. */
@@ -64,7 +61,7 @@ static inline unsigned gomp_team_is_for (void (*fn) (void *), unsigned requested
 {
     if (requested == 0)
         gomp_tell_default_team();
-    if (__builtin_expect(gomp_team_adaptive, 0))
+    if (__builtin_expect(gomp_team_settings.adaptive, 0))
         gomp_team_find_limit(fn, requested);
     if (__builtin_expect(gomp_threads_scarce, 0))
         requested = gomp_team_secure(requested);

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "libgomp.h"
+#include "places.h"
 #include "region.h"
 #include "proc.h"
 #include <pthread.h>

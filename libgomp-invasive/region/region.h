@@ -22,17 +22,13 @@
 #define GOMP_REGION_H 1
 
 #include "libgomp.h"
-#include "carrier.h"
-#include "context.h"
-#include "costs.h"
-#include "history.h"
+#include "sleepers.h"
+#include "spinlock.h"
 #include "tickets.h"
 #include "upstream.h"
-#include "workers.h"
+#include <libinvasive/base/assertion.h>
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 /* What each implicit task starts from; constant while the region is open. */
 struct gomp_region_start {
@@ -54,6 +50,20 @@ struct gomp_region_start {
 };
 
 enum { GOMP_VACANT_WORDS = 4 };
+
+/* Do implicit tasks of a function wait inside the region, for each other or for locks? */
+enum gomp_inside { GOMP_INSIDE_UNKNOWN, GOMP_NEVER_WAITS, GOMP_WAITS };
+
+struct gomp_cost_sampling;
+/* What costs.h counts of an open region.  Written by its master before other threads are in it. */
+struct gomp_cost {
+    struct inv_function *of; /* NULL: this region is not counted */
+    struct gomp_cost_sampling *sampling;
+    uint64_t began_ns;   /* 0: it is not timed */
+    uint64_t switches;   /* of all carriers when it began; of a region that is timed */
+    unsigned generation; /* of the team's barrier when it began */
+    bool full;           /* the code before its first barriers is timed all */
+};
 
 struct gomp_region {
     struct gomp_tickets tickets; /* implicit tasks not started */
@@ -106,87 +116,133 @@ struct gomp_region {
     struct gomp_cost cost;
 };
 
+/* The gate: implicit tasks that have not finished, and threads inside. */
+#define GOMP_UNFINISHED_ONE (UINT64_C(1) << 32)
+#define GOMP_INSIDE_ONE UINT64_C(1)
+
+/* Regions that idle workers look at.  Slots are set under the lock and read without; NULL: none.  Both they and
+ * `high` stay as they are once set: the struct of a region that is over is used again for another one. */
+extern struct gomp_registry {
+    _Atomic unsigned high;
+    _Atomic(struct gomp_region *) region[GOMP_REGIONS_REGISTERED];
+    struct gomp_spinlock lock __attribute__((aligned(64)));
+    /* Structs that no region uses: registered ones, which are used first, and others. */
+    struct gomp_region *free_registered, *free_others;
+} gomp_registry;
+
 extern struct gomp_region *gomp_region_alloc (void);
 extern void gomp_region_free (struct gomp_region *);
 /* Let idle workers look for tickets here, now and in later uses of the struct.  False: too many are registered. */
 extern bool gomp_region_register (struct gomp_region *);
+/* Has any ever been registered? */
+static inline bool gomp_regions_in_use (void)
+{
+    return atomic_load_explicit(&gomp_registry.high, memory_order_relaxed) > 0;
+}
+/* Visit the registered regions. */
+static inline struct gomp_region *gomp_region_registered (unsigned index)
+{
+    if (index >= atomic_load_explicit(&gomp_registry.high, memory_order_acquire))
+        return NULL;
+    return atomic_load_explicit(&gomp_registry.region[index], memory_order_acquire);
+}
+/* Is `fn` true of a registered region?  It is called until it is. */
+static inline bool gomp_any_region (bool (*fn) (struct gomp_region *))
+{
+    struct gomp_region *region;
+    unsigned high = atomic_load_explicit(&gomp_registry.high, memory_order_relaxed);
+    for (unsigned i = 0; i < high; i++)
+        if ((region = gomp_region_registered(i)) && fn(region))
+            return true;
+    return false;
+}
+extern void gomp_regions_forget (void);
+
 /* Is the region `of`, or a region nested in it?  Certain for a region that stays open meanwhile. */
 extern bool gomp_region_is_within (struct gomp_region *, const struct gomp_region *of);
 /* The region of the team, or, if that has one thread, of the innermost team around it that has more.  NULL: none.  The
  * team must not end meanwhile. */
 extern struct gomp_region *gomp_region_around (const struct gomp_team *);
-/* May implicit tasks run in contexts in this process? */
-extern bool gomp_regions_may_be_light (void);
+/* Does the calling thread, which has begun a region and is thread number 0, wait on addr for all
+ * others of the region: at a barrier of the team, or at its end? */
+extern bool gomp_region_waits_for_all (const int *addr);
+/* Is the region of that epoch still open? */
+extern bool gomp_region_is_open (struct gomp_region *, uint32_t epoch);
 
-/* The master: open the region (start is filled in) and, at its end, run the implicit tasks that
- * have not started and wait for the rest. */
-extern void gomp_region_open (struct gomp_region *, bool elastic);
-extern void gomp_region_finish (struct gomp_region *);
+/* --- tickets */
 
-/* Workers. */
-extern bool gomp_tickets_left (void);
-/* The same for a thread that looks all the time: without tickets that threads have put into shares. */
-extern bool gomp_tickets_in_sight (void);
-extern bool gomp_run_ticket (void);
+/* Is the region left to its master's core, as far as is known? */
 static inline bool gomp_region_is_alone (struct gomp_region *region)
 {
     return atomic_load_explicit(&region->tickets.alone, memory_order_relaxed);
 }
-/* The same of one region, in a context only: for a thread that waits in the middle of it. */
-extern bool gomp_region_start_in_context (struct gomp_region *);
-/* Does the calling thread, which has begun a region and is thread number 0, wait on addr for all
- * others of the region: at a barrier of the team, or at its end? */
-extern bool gomp_region_waits_for_all (const int *addr);
-/* In a context: run implicit tasks of the region.  False: there was none left. */
-extern bool gomp_region_run_in_context (struct gomp_region *);
-/* Are there any implicit tasks to start?  A hint. */
-extern bool gomp_region_may_start (struct gomp_region *);
+/* Any that are for all cores, as far as they are known to be. */
+static inline bool gomp_region_has_tickets (struct gomp_region *region)
+{
+    return !gomp_region_is_alone(region) && gomp_tickets_any(&region->tickets);
+}
+/* Has any registered region? */
+extern bool gomp_tickets_left (void);
+/* The same for a thread that looks all the time: without tickets that threads have put into shares. */
+extern bool gomp_tickets_in_sight (void);
+/* Are there any implicit tasks to start in contexts?  A hint. */
+static inline bool gomp_region_may_start (struct gomp_region *region)
+{
+    return region->light && gomp_tickets_any(&region->tickets);
+}
+
+/* --- the gate */
+
+/* Subtract from the gate; tell the master when it may wait for that. */
+static inline void gomp_region_leave (struct gomp_region *region, uint64_t what)
+{
+    /* seq_cst (and acq_rel for the work done): partner is wait_for_end, which announces
+     * that it waits before it looks at the gate. */
+    uint64_t now = atomic_fetch_sub(&region->gate, what) - what;
+    inv_assert(now + what >= what && (uint32_t)(now + what) >= (uint32_t)what); /* neither count is below 0 */
+    inv_assert((uint32_t)now > 0); /* the master is inside until it closes the gate */
+    if (now == GOMP_INSIDE_ONE && atomic_load(&region->master_waits)) {
+        atomic_fetch_add(&region->end_word, 1);
+        gomp_unpark((int *)&region->end_word, 1);
+    }
+}
+/* A thread that is inside the gate keeps the team from ending.  False: the region is closed. */
+extern bool gomp_region_enter (struct gomp_region *);
+/* The same of a region of which the caller knows that it is open. */
+extern void gomp_region_ref (struct gomp_region *);
+extern void gomp_region_unref (struct gomp_region *);
+
+/* --- thread numbers whose implicit tasks are over */
+
+static inline void gomp_number_set (uint64_t *numbers, unsigned id)
+{
+    inv_assert(id < GOMP_TICKETS_MOST);
+    if (id < 64 * GOMP_VACANT_WORDS)
+        numbers[id / 64] |= UINT64_C(1) << id % 64;
+}
+/* Other threads may run explicit tasks under these numbers. */
+extern void gomp_numbers_vacate (struct gomp_region *, const uint64_t *numbers);
+/* Such a number for the calling thread, or -1. */
+extern int gomp_number_take_vacant (struct gomp_region *);
+
+/* Implicit tasks of a region that have ended on a carrier and have not been counted, and their thread
+ * numbers. */
+struct gomp_ended {
+    struct gomp_region *region;
+    unsigned count;
+    uint64_t numbers[GOMP_VACANT_WORDS];
+};
+extern void gomp_region_count_ended (struct gomp_ended *);
+
+/* --- waiting inside */
+
 /* An implicit task of the region waits. */
 static inline void gomp_region_waits (struct gomp_region *region)
 {
     if (!atomic_load_explicit(&region->waited, memory_order_relaxed))
         atomic_store_explicit(&region->waited, true, memory_order_relaxed);
 }
-/* A reference keeps an open region, and its team, from ending. */
-extern void gomp_region_ref (struct gomp_region *);
-extern void gomp_region_unref (struct gomp_region *);
-/* Count the implicit tasks that have ended on a carrier. */
-extern void gomp_region_count_ended (struct gomp_ended *);
-extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,
-                                   int *seen);
-/* Are there tasks that a core could be used for that comes now: is there a thread number to run
- * them under, or a thread that sleeps and has one? */
-extern bool gomp_help_waiting (void);
-extern bool gomp_help_tasks (void);
-/* Wake up to `count` sleeping threads that could execute a task: the master at the end of the
- * region, workers that linger.  False: no such thread sleeps. */
-extern bool gomp_region_call_helpers (struct gomp_region *, int count);
-extern void gomp_region_help_wanted (struct gomp_region *);
-/* A task has been queued. */
-static inline void gomp_region_tasks_queued (struct gomp_region *region)
-{
-    /* seq_cst: partner is gomp_region_no_tasks, which takes the hint back and then looks for tasks */
-    if (__builtin_expect(!atomic_load(&region->help), 0))
-        gomp_region_help_wanted(region);
-}
-/* A member that could execute any task has found none. */
-extern void gomp_region_no_tasks (struct gomp_region *);
-/* Is the region of that epoch still open? */
-extern bool gomp_region_is_open (struct gomp_region *, uint32_t epoch);
-/* Visit the registered regions (progress.c). */
-extern struct gomp_region *gomp_region_registered (unsigned index);
-/* Has any ever been registered? */
-extern bool gomp_regions_in_use (void);
-extern void gomp_regions_forget (void);
-
-/* places.c: where implicit task `id` runs: place + 1 (0: anywhere) and its partition. */
-struct gomp_place_choice {
-    unsigned place, partition_off, partition_len;
-};
-extern struct gomp_place_choice gomp_place_of (const struct gomp_region_start *, unsigned id);
-extern void gomp_bind_self (unsigned place);
-
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
+/* The calling thread goes to sleep on addr: count it if that is in the middle of a region. */
+extern void gomp_region_sleeps (const int *addr);
 #pragma GCC visibility pop
-#endif
 #endif

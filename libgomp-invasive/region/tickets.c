@@ -4,7 +4,8 @@
  */
 #include "libgomp.h"
 #include "tickets.h"
-#include "workers.h"
+#include "cores.h"
+#include "process.h"
 #include <string.h>
 
 enum {

@@ -24,7 +24,7 @@
 #ifndef GOMP_TICKETS_H
 #define GOMP_TICKETS_H 1
 
-#include <libinvasive/assertion.h>
+#include <libinvasive/base/assertion.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

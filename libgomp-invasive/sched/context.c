@@ -3,13 +3,12 @@
  * context.c - stacks of contexts, and the switch between them (context.h).
  */
 #define _GNU_SOURCE
-#include "carrier.h"
 #include "context.h"
-#include "overflow.h"
-#include "workers.h"
+#include "process.h"
+#include "spinlock.h"
 #include <dlfcn.h>
 #include <errno.h>
-#include <libinvasive/environment.h>
+#include <libinvasive/base/environment.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +17,7 @@
 #undef gomp_current
 __thread struct gomp_thread *gomp_current;
 #define gomp_current GOMP_OWN(gomp_current)
+struct gomp_contexts gomp_contexts;
 
 /* --- the switch
  *
@@ -27,7 +27,6 @@ __thread struct gomp_thread *gomp_current;
  *   prepare(top, first, arg)  makes a stack below `top`, a multiple of 16, such that a switch to it calls
  *       first(carried, arg);
  *   switchable()  is a switch all that a change of stacks takes?
- *   SWITCH_BY_DEFAULT  also where INVASIVE_CONTEXTS does not ask for it?
  */
 #if defined __x86_64__ && defined __LP64__
 #include "switch_x86_64.h"
@@ -39,22 +38,19 @@ __thread struct gomp_thread *gomp_current;
 
 /* The C++ runtime's record of what is being handled, if it is loaded: two words of each kernel
  * thread, as its ABI says. */
-struct exception_globals {
+struct gomp_exceptions {
     void *caught;
     unsigned uncaught;
 };
-/* NULL: not loaded.  Written before a region begins, when objects have been loaded; relaxed: a region
- * that begins later is after it. */
-static struct exception_globals *(*_Atomic get_globals) (void);
 
 /* The library may be loaded later than we are, and be visible to some objects only. */
 void gomp_contexts_find_exceptions (void)
 {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     void *found = library ? dlsym(library, "__cxa_get_globals") : NULL;
-    struct exception_globals *(*function) (void);
+    struct gomp_exceptions *(*function) (void);
     memcpy(&function, &found, sizeof function);
-    atomic_store_explicit(&get_globals, function, memory_order_relaxed);
+    atomic_store_explicit(&gomp_contexts.get_exceptions, function, memory_order_relaxed);
     if (library)
         dlclose(library);
 }
@@ -62,15 +58,15 @@ void gomp_contexts_find_exceptions (void)
 /* Where a kernel thread has these, found once: to ask for them takes longer than the switch. */
 static __thread struct {
     int *error;
-    struct exception_globals *exceptions; /* NULL: no C++ runtime when the thread looked */
-    struct exception_globals *(*function) (void);
+    struct gomp_exceptions *exceptions; /* NULL: no C++ runtime when the thread looked */
+    struct gomp_exceptions *(*function) (void);
 } state_of_thread __attribute__((tls_model("initial-exec"), used));
 #define state_of_thread GOMP_OWN(state_of_thread)
 
 void gomp_contexts_find_state (void)
 {
-    struct exception_globals *(*function) (void) =
-        atomic_load_explicit(&get_globals, memory_order_relaxed);
+    struct gomp_exceptions *(*function) (void) =
+        atomic_load_explicit(&gomp_contexts.get_exceptions, memory_order_relaxed);
     if (state_of_thread.error && state_of_thread.function == function)
         return;
     if (!state_of_thread.error)
@@ -85,7 +81,7 @@ void gomp_contexts_find_state (void)
 static void __attribute__((noinline, noclone)) save_thread_state (struct gomp_context *from)
 {
     from->error = *state_of_thread.error;
-    const struct exception_globals *g = state_of_thread.exceptions;
+    const struct gomp_exceptions *g = state_of_thread.exceptions;
     if (g) {
         from->exceptions.caught = g->caught;
         from->exceptions.uncaught = g->uncaught;
@@ -95,7 +91,7 @@ static void __attribute__((noinline, noclone)) save_thread_state (struct gomp_co
 static void __attribute__((noinline, noclone)) restore_thread_state (const struct gomp_context *to)
 {
     *state_of_thread.error = to->error;
-    struct exception_globals *g = state_of_thread.exceptions;
+    struct gomp_exceptions *g = state_of_thread.exceptions;
     if (g) {
         g->caught = to->exceptions.caught;
         g->uncaught = to->exceptions.uncaught;
@@ -123,30 +119,6 @@ void gomp_context_switch (struct gomp_context *from, struct gomp_context *to)
 
 /* --- stacks */
 
-/* Contexts that have ended their implicit tasks. */
-static struct gomp_spinlock free_lock;
-static struct gomp_context *free_contexts;
-static _Atomic unsigned made;
-/* All that have been made, the newest first; they stay.  Pushed with release, read with acquire, by
- * signal handlers. */
-static _Atomic(struct gomp_context *) all;
-
-static void enlist_context (struct gomp_context *context)
-{
-    context->older = atomic_load_explicit(&all, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&all, &context->older, context, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
-}
-
-const struct gomp_context *gomp_context_with_guard (const void *addr)
-{
-    const struct gomp_context *x = atomic_load_explicit(&all, memory_order_acquire);
-    while (x && (uintptr_t)addr - (uintptr_t)x->guard >= x->guard_bytes)
-        x = x->older;
-    return x;
-}
-
 static bool under_tool (void)
 {
     const char *preloaded = inv_getenv("LD_PRELOAD");
@@ -163,12 +135,12 @@ bool gomp_contexts_usable (void)
     if (__builtin_expect(known == 0, 0)) {
         const char *wish = inv_getenv("INVASIVE_CONTEXTS");
         bool tasks = inv_mpi_tasks_asked(); /* taskpoint.c counts by kernel thread */
-        bool wanted = wish ? strcmp(wish, "off") != 0 : SWITCH_BY_DEFAULT;
+        bool wanted = !wish || strcmp(wish, "off") != 0;
         bool yes = wanted && switchable() && !__asan_init && !__tsan_init && !under_tool() && !tasks;
         known = yes ? 1 : 2;
         atomic_store_explicit(&answer, known, memory_order_relaxed);
     }
-    return known == 1 && !gomp_contexts_grounded;
+    return known == 1 && !gomp_contexts.grounded;
 }
 
 static void *map_stack (size_t bytes, size_t guard)
@@ -214,15 +186,15 @@ static struct gomp_context *make_context (void (*body) (struct gomp_context *))
     char *base = map_stack(bytes, guard);
     if (!base)
         return NULL;
-    unsigned number = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
+    unsigned number = atomic_fetch_add_explicit(&gomp_contexts.made, 1, memory_order_relaxed);
     char *top = base + bytes - number % COLOURS * COLOUR_BYTES;
     struct gomp_context *context =
         (struct gomp_context *)((uintptr_t)(top - sizeof *context) & ~(uintptr_t)63);
     context->owns_stack = true;
     context->body = body;
-    context->guard = base;
-    context->guard_bytes = guard;
-    enlist_context(context);
+    context->guard = (struct gomp_guard){
+        .first = base, .bytes = guard, .number = &context->thread.ts.team_id};
+    gomp_overflow_guard(&context->guard);
     inv_assert((char *)context > base + guard && (char *)(context + 1) <= base + bytes);
     context->sp = prepare((char *)context, begin_context, context);
     return context;
@@ -230,26 +202,26 @@ static struct gomp_context *make_context (void (*body) (struct gomp_context *))
 
 struct gomp_context *gomp_context_new (void (*body) (struct gomp_context *))
 {
-    gomp_spinlock_lock(&free_lock);
-    struct gomp_context *context = free_contexts;
+    gomp_spinlock_lock(&gomp_contexts.lock);
+    struct gomp_context *context = gomp_contexts.unused;
     if (context)
-        free_contexts = context->next;
-    gomp_spinlock_unlock(&free_lock);
+        gomp_contexts.unused = context->next;
+    gomp_spinlock_unlock(&gomp_contexts.lock);
     return context ? context : make_context(body);
 }
 
 void gomp_context_keep (struct gomp_context *context)
 {
-    gomp_spinlock_lock(&free_lock);
-    inv_assert(context->owns_stack && context != free_contexts);
-    context->next = free_contexts;
-    free_contexts = context;
-    gomp_spinlock_unlock(&free_lock);
+    gomp_spinlock_lock(&gomp_contexts.lock);
+    inv_assert(context->owns_stack && context != gomp_contexts.unused);
+    context->next = gomp_contexts.unused;
+    gomp_contexts.unused = context;
+    gomp_spinlock_unlock(&gomp_contexts.lock);
 }
 
 /* The child of a fork has the memory of other threads' stacks, and no use for it. */
 void gomp_contexts_forget (void)
 {
-    atomic_store(&free_lock.held, 0);
-    free_contexts = NULL;
+    atomic_store(&gomp_contexts.lock.held, 0);
+    gomp_contexts.unused = NULL;
 }

@@ -17,11 +17,16 @@
 #define GOMP_CONTEXT_H 1
 
 #include "libgomp.h"
+#include "current.h"
+#include "overflow.h"
 #include "parking.h"
+#include "spinlock.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
 #endif
+
+struct gomp_region;
 
 struct gomp_context {
     void *sp; /* while it does not run */
@@ -44,10 +49,27 @@ struct gomp_context {
     struct gomp_context *run_last;
     struct gomp_waiter waiter; /* while it is in the parking lot */
     struct gomp_thread thread;
-    const char *guard; /* where no access is allowed, below its stack */
-    size_t guard_bytes;
-    struct gomp_context *older; /* in the list of all */
+    struct gomp_guard guard; /* below its stack */
 };
+
+extern struct gomp_contexts {
+    /* The process is the child of a fork in a context.  Its one thread has the stack of that context, but
+     * no loop to go back to, so it waits like any thread.  Written in the child. */
+    bool grounded;
+    /* Of the C++ runtime; NULL: that is not loaded.  Written before a region begins, when objects have been loaded;
+     * relaxed: a region that begins later is after it. */
+    struct gomp_exceptions *(*_Atomic get_exceptions) (void);
+    /* Contexts that have ended their implicit tasks.  Written by threads that begin and end contexts. */
+    struct gomp_spinlock lock __attribute__((aligned(64))); /* of the list */
+    struct gomp_context *unused;
+    _Atomic unsigned made; /* contexts that there are; a number for each */
+} gomp_contexts;
+
+/* Does the calling thread execute a context, which it can leave for other contexts? */
+static inline bool gomp_in_context (void)
+{
+    return gomp_current != 0 && !gomp_contexts.grounded;
+}
 
 /* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which are
  * not told of the stacks, and not with shadow stacks. */
@@ -57,8 +79,6 @@ extern void gomp_contexts_find_exceptions (void);
 /* A context that runs `body` (carrier.c) when it is first switched to; NULL: the system gives us no
  * memory for it. */
 extern struct gomp_context *gomp_context_new (void (*body) (struct gomp_context *));
-/* The context in whose guard the address lies, or NULL.  For signal handlers, too. */
-extern const struct gomp_context *gomp_context_with_guard (const void *addr);
 /* Keep it for gomp_context_new.  It has run its body up to a switch; when it is used again it goes
  * on from there. */
 extern void gomp_context_keep (struct gomp_context *);

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * parking.h - the parking lot: threads asleep on addresses.
+ * parking.h - the parking lot: threads and contexts asleep on addresses.
  *
- * gomp_park(addr, val) sleeps while *addr == val until gomp_unpark(addr, ...).  It is a
- * futex in user space, with two differences that malleability needs: a wake that meets
- * no sleeper makes no system call; and a woken thread of a managed process is not run
- * at once but when a core of the claim is free for it (workers.h).  The idea is WebKit's
- * parking lot: a hash of short lists, keyed by address, and no state in the words
- * themselves.
+ * It is a futex in user space, with two differences that malleability needs: a wake that meets
+ * no sleeper makes no system call; and what is taken out of the lot is not run at once.  The
+ * caller sees to that: a thread of a managed process goes on when a core of the claim is free for
+ * it (sleepers.h).  The idea is WebKit's parking lot: a hash of short lists, keyed by address, and no
+ * state in the words themselves.
+ *
+ * The lot knows nothing of cores, holds, or regions.
  */
 #ifndef GOMP_PARKING_H
 #define GOMP_PARKING_H 1
 
-#include <libinvasive/futex.h>
+#include "spinlock.h"
+#include <libinvasive/base/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 /* A sleeping thread.  Lives on its stack; is in the lot, or in the list of those ready
  * to run, or neither (then its waker is about to set `word`). */
@@ -43,29 +46,45 @@ struct gomp_waiter {
 /* A waker makes a system call only for a thread that sleeps by now. */
 enum gomp_waiting { GOMP_AWAKE, GOMP_GO, GOMP_ASLEEP };
 
-/* Sleep while *addr == val, until unparked.  May return early; callers re-check. */
-extern void gomp_park (int *addr, int val);
-/* Wake up to count threads that sleep on addr.  addr is a key only, never read: the
- * memory may be gone.  The caller has changed what they wait for before. */
-extern void gomp_unpark (int *addr, int count);
-/* The same after a change by a seq_cst store or read-modify-write.  False: none of them needs a core, and
- * none has been called; contexts in the lists of carriers may wait for the change. */
-extern bool gomp_unpark_sleepers (int *addr, int count);
+enum { GOMP_LOT_BUCKETS = 256 };
 
-/* Let a context, which does not run, wait here.  False: *addr is not val any more. */
+/* Each bucket: a lock held for a few instructions, a list in order of arrival, and the
+ * number of waiters that are in it or about to be. */
+extern struct gomp_lot_bucket {
+    struct gomp_spinlock lock;
+    _Atomic unsigned sleepers; /* seq_cst; partners: gomp_lot_enter raises it before it reads
+                                  *addr, a waker changes *addr before it reads this.  One sees
+                                  the other */
+    struct gomp_waiter *first, **last;
+} __attribute__((aligned(64))) gomp_lot[GOMP_LOT_BUCKETS];
+
+static inline struct gomp_lot_bucket *gomp_lot_bucket (int *addr)
+{
+    uintptr_t key = (uintptr_t)addr >> 2;
+    return &gomp_lot[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 56 & (GOMP_LOT_BUCKETS - 1)];
+}
+
+/* Puts the waiter into the lot, where it waits for a change of *w->addr.  False: that is not val any
+ * more. */
+extern bool gomp_lot_enter (struct gomp_waiter *w, int val);
+/* The same of a context, which does not run. */
 extern bool gomp_park_context (struct gomp_waiter *, struct gomp_context *, int *addr, int val);
+/* Takes up to count waiters on addr out of the lot; returns them as a list.  addr is a key only, never
+ * read: the memory may be gone.  The caller has changed what they wait for before. */
+extern struct gomp_waiter *gomp_lot_take (int *addr, int count);
+/* Could there be any?  Comes after the change, which is a seq_cst store or read-modify-write, or a fence. */
+static inline bool gomp_lot_has_any (int *addr)
+{
+    return atomic_load(&gomp_lot_bucket(addr)->sleepers) > 0;
+}
 
-/* Sleeps until a waker sets w->word; then begins the hold that came with it. */
-extern void gomp_waiter_sleep (struct gomp_waiter *w);
-/* The same for a waiter in a queue of the ready, which it leaves when the time is over.  Then it
- * goes on as an unheld thread. */
-extern void gomp_waiter_sleep_for (struct gomp_waiter *w, int64_t timeout_ns);
+/* Sleeps until a waker sets w->word, or until the time is over (negative: never).  False: it is over.  Then
+ * the caller takes the waiter out of all lists, or, if a waker has done so, rests again. */
+extern bool gomp_waiter_rest (struct gomp_waiter *w, int64_t timeout_ns);
 /* Lets a sleeping thread go on, with a hold or INV_HOLD_NONE. */
 extern void gomp_waiter_wake (struct gomp_waiter *w, int hold);
 /* For the child of a fork. */
 extern void gomp_parking_forget (void);
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

@@ -1,42 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * ready.c - the queues of the threads that are ready for a core (ready.h).
+ * ready.c - the gomp_ready.queue of the threads that are ready for a core (ready.h).
  */
-#include "wait.h"
 #include "ready.h"
-#include "workers.h"
 #include <string.h>
 
-_Atomic unsigned gomp_ready_count;
+struct gomp_ready gomp_ready;
 
-/* The last one is for threads that are not pinned: tokens, emulated cores, no hold yet. */
-static struct queue {
-    struct gomp_spinlock lock; /* of the list */
-    _Atomic unsigned count;    /* its length; written under the lock, read without: a hint */
-    _Atomic unsigned taken;    /* threads taken so far; likewise */
-    _Atomic unsigned turns;    /* of gomp_ready_overdue; by the thread that has the core */
-    struct gomp_waiter *first, *last;
-} __attribute__((aligned(64))) queues[INV_MAX_CORES + 1];
-
-static struct queue *queue_of (int core)
+static struct gomp_ready_queue *queue_of (int core)
 {
     inv_assert(inv_process.ncores <= INV_MAX_CORES);
     bool pinned = core >= 0 && core < INV_MAX_CORES && !inv_unpinned();
-    return &queues[pinned ? core : INV_MAX_CORES];
+    return &gomp_ready.queue[pinned ? core : INV_MAX_CORES];
 }
 
-static void count_down (struct queue *q)
+static void count_down (struct gomp_ready_queue *q)
 {
     inv_assert(q->count > 0); /* under the lock */
     atomic_store_explicit(&q->count, q->count - 1, memory_order_relaxed);
     atomic_store_explicit(&q->taken, q->taken + 1, memory_order_relaxed);
-    unsigned before = atomic_fetch_sub_explicit(&gomp_ready_count, 1, memory_order_relaxed);
+    unsigned before = atomic_fetch_sub_explicit(&gomp_ready.count, 1, memory_order_relaxed);
     inv_assert(before > 0);
 }
 
 void gomp_ready_push (struct gomp_waiter *w)
 {
-    struct queue *q = queue_of(w->core);
+    struct gomp_ready_queue *q = queue_of(w->core);
     inv_assert(w->hold == INV_HOLD_NONE); /* it waits for one */
     w->next = NULL;
     gomp_spinlock_lock(&q->lock);
@@ -48,11 +37,11 @@ void gomp_ready_push (struct gomp_waiter *w)
     q->last = w;
     atomic_store_explicit(&q->count, q->count + 1, memory_order_relaxed);
     /* seq_cst: partner is gomp_hold_handover, which gives a hold up and looks again */
-    atomic_fetch_add(&gomp_ready_count, 1);
+    atomic_fetch_add(&gomp_ready.count, 1);
     gomp_spinlock_unlock(&q->lock);
 }
 
-static void unlink_after (struct queue *q, struct gomp_waiter *before, struct gomp_waiter *w)
+static void unlink_after (struct gomp_ready_queue *q, struct gomp_waiter *before, struct gomp_waiter *w)
 {
     if (before)
         before->next = w->next;
@@ -64,7 +53,7 @@ static void unlink_after (struct queue *q, struct gomp_waiter *before, struct go
     count_down(q);
 }
 
-static struct gomp_waiter *take_first (struct queue *q)
+static struct gomp_waiter *take_first (struct gomp_ready_queue *q)
 {
     if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
         return NULL;
@@ -78,7 +67,7 @@ static struct gomp_waiter *take_first (struct queue *q)
 
 bool gomp_ready_leave (struct gomp_waiter *w)
 {
-    struct queue *q = queue_of(w->core);
+    struct gomp_ready_queue *q = queue_of(w->core);
     struct gomp_waiter *before = NULL, *x;
     gomp_spinlock_lock(&q->lock);
     for (x = q->first; x && x != w; x = x->next)
@@ -89,11 +78,11 @@ bool gomp_ready_leave (struct gomp_waiter *w)
     return x != NULL;
 }
 
-static struct gomp_waiter *steal_waiter (const struct queue *own)
+static struct gomp_waiter *steal_waiter (const struct gomp_ready_queue *own)
 {
     struct gomp_waiter *w = NULL;
     for (unsigned i = 0; i <= inv_process.ncores && !w; i++) {
-        struct queue *q = &queues[i < inv_process.ncores ? i : INV_MAX_CORES];
+        struct gomp_ready_queue *q = &gomp_ready.queue[i < inv_process.ncores ? i : INV_MAX_CORES];
         if (q != own)
             w = take_first(q);
     }
@@ -103,21 +92,21 @@ static struct gomp_waiter *steal_waiter (const struct queue *own)
 /* A queue that no core of ours serves: its core was given up, or it is of those without one. */
 static struct gomp_waiter *take_from_orphans (void)
 {
-    struct gomp_waiter *w = take_first(&queues[INV_MAX_CORES]);
+    struct gomp_waiter *w = take_first(&gomp_ready.queue[INV_MAX_CORES]);
     for (unsigned core = 0; core < inv_process.ncores && !w; core++)
-        if (atomic_load_explicit(&queues[core].count, memory_order_relaxed) > 0 &&
+        if (atomic_load_explicit(&gomp_ready.queue[core].count, memory_order_relaxed) > 0 &&
             !inv_core_is_held((int)core))
-            w = take_first(&queues[core]);
+            w = take_first(&gomp_ready.queue[core]);
     return w;
 }
 
 struct gomp_waiter *gomp_ready_overdue (int hold)
 {
     enum { ORPHANS_EVERY = 8, OTHERS_EVERY = 64 };
-    struct queue *own = queue_of(hold);
+    struct gomp_ready_queue *own = queue_of(hold);
     unsigned mine = atomic_load_explicit(&own->count, memory_order_relaxed);
-    unsigned all = atomic_load_explicit(&gomp_ready_count, memory_order_relaxed);
-    if (all <= mine || own == &queues[INV_MAX_CORES])
+    unsigned all = atomic_load_explicit(&gomp_ready.count, memory_order_relaxed);
+    if (all <= mine || own == &gomp_ready.queue[INV_MAX_CORES])
         return NULL;
     unsigned turn = atomic_load_explicit(&own->turns, memory_order_relaxed) + 1;
     atomic_store_explicit(&own->turns, turn, memory_order_relaxed);
@@ -129,9 +118,9 @@ struct gomp_waiter *gomp_ready_overdue (int hold)
 
 struct gomp_waiter *gomp_ready_pop (int hold)
 {
-    if (atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&gomp_ready.count, memory_order_relaxed) == 0)
         return NULL;
-    struct queue *own = queue_of(hold);
+    struct gomp_ready_queue *own = queue_of(hold);
     struct gomp_waiter *w = take_first(own);
     return w ? w : steal_waiter(own);
 }
@@ -146,12 +135,11 @@ unsigned gomp_ready_taken (void)
     unsigned sum = 0;
     for (unsigned i = 0; i <= inv_process.ncores; i++)
         sum += atomic_load_explicit(
-            &queues[i < inv_process.ncores ? i : INV_MAX_CORES].taken, memory_order_relaxed);
+            &gomp_ready.queue[i < inv_process.ncores ? i : INV_MAX_CORES].taken, memory_order_relaxed);
     return sum;
 }
 
 void gomp_ready_forget (void)
 {
-    memset(queues, 0, sizeof queues);
-    atomic_store(&gomp_ready_count, 0);
+    memset(&gomp_ready, 0, sizeof gomp_ready);
 }

@@ -11,13 +11,22 @@
 #define GOMP_READY_H 1
 
 #include "parking.h"
+#include "process.h"
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
-/* How many threads queue for a core, in all queues.  Polled by idle threads; a hint. */
-extern _Atomic unsigned gomp_ready_count;
+/* Written by threads that push and take waiters. */
+extern struct gomp_ready {
+    _Atomic unsigned count; /* how many threads queue for a core, in all queues; polled by idle threads; a hint */
+    /* The last one is for threads that are not pinned: tokens, emulated cores, no hold yet. */
+    struct gomp_ready_queue {
+        struct gomp_spinlock lock; /* of the list */
+        _Atomic unsigned count;    /* its length; written under the lock, read without: a hint */
+        _Atomic unsigned taken;    /* threads taken so far; likewise */
+        _Atomic unsigned turns;    /* of gomp_ready_overdue; by the thread that has the core */
+        struct gomp_waiter *first, *last;
+    } __attribute__((aligned(64))) queue[INV_MAX_CORES + 1];
+} gomp_ready;
 
 extern void gomp_ready_push (struct gomp_waiter *);
 /* Takes a thread for the hold: from its core's queue, else from another's.  NULL: none. */
@@ -33,14 +42,12 @@ extern bool gomp_ready_here (int hold);
 /* The same: cheaper where no thread of the process is ready. */
 static inline bool gomp_ready_at (int hold)
 {
-    return atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0 &&
+    return atomic_load_explicit(&gomp_ready.count, memory_order_relaxed) > 0 &&
            gomp_ready_here(hold);
 }
-/* Changes whenever threads are taken (progress.c). */
+/* Changes whenever threads are taken (for the watchdog). */
 extern unsigned gomp_ready_taken (void);
 extern void gomp_ready_forget (void);
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

@@ -21,11 +21,10 @@
  * our own threads), active never sleeps when it is alone on its core, a count limits the time.
  */
 #define _GNU_SOURCE
-#include "wait.h"
-#include "carrier.h"
-#include "ready.h"
-#include "region.h"
-#include "workers.h"
+#include "libgomp.h"
+#include "spin.h"
+#include "cores.h"
+#include <libinvasive/base/futex.h>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -140,10 +139,15 @@ void gomp_idle_slept (void)
     idle_since_ns = 0;
 }
 
+void gomp_idle_skipped (void)
+{
+    idle_since_ns = 0;
+}
+
 bool gomp_leaves_at_once (void)
 {
     return gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
-           atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0;
+           atomic_load_explicit(&inv_waits.threads, memory_order_relaxed) > 0;
 }
 
 /* Should a thread that idles on the core that it holds go on doing so?  Else *end says why not.
@@ -166,7 +170,7 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
     if (idle > SPIN_ALONE_NS && yield_shared() && core_shared > NOTICED_YIELDS + SHARED_SLEEPS)
         return false;
     bool owned = inv_hold_is_owned();
-    bool holds = owned && now < atomic_load_explicit(&inv_process.holds_until_ns, memory_order_relaxed);
+    bool holds = owned && now < atomic_load_explicit(&inv_waits.holds_until_ns, memory_order_relaxed);
     if (verdict == INV_WANTED)
         return idle < (holds ? SPIN_KEEP_NS : SPIN_WANTED_NS);
     if (!owned)
@@ -315,25 +319,4 @@ bool gomp_spin_until (bool (*ready) (void *), void *arg)
         return spin_unmanaged(ready, arg);
     return inv_hold == INV_HOLD_NONE ? spin_unheld(ready, arg)
                                      : gomp_idle_spin(ready, arg) == GOMP_IDLE_READY;
-}
-
-struct word_wait {
-    int *addr;
-    int val;
-};
-
-static bool word_changed (void *arg)
-{
-    const struct word_wait *w = arg;
-    return __atomic_load_n(w->addr, MEMMODEL_RELAXED) != w->val;
-}
-
-int gomp_spin (int *addr, int val)
-{
-    struct word_wait w = {addr, val};
-    if (gomp_in_context() && gomp_context_has_others()) {
-        idle_since_ns = 0;
-        return 1;
-    }
-    return !gomp_spin_until(word_changed, &w);
 }

@@ -118,10 +118,6 @@ static void *prepare (char *top, void (*first) (void *, void *), void *arg)
     return sp;
 }
 
-/* Not before it has run on a processor of this kind: under an emulator a program with an ordered guided
- * loop has hung. */
-enum { SWITCH_BY_DEFAULT = 0 };
-
 /* Not where the processor keeps a second stack of return addresses for this thread (GCS): there the
  * instruction, chkfeat, clears the bit, and elsewhere it does nothing.  Not where there is SME, either:
  * a caller may have left the contents of its matrix register with the kernel thread. */

@@ -7,8 +7,6 @@
 
 #include <stdbool.h>
 
-enum { SWITCH_BY_DEFAULT = 0 };
-
 static void *gomp_context_swap (void **save, void *to, void *carried)
 {
     (void)save;

@@ -99,8 +99,6 @@ static void *prepare (char *top, void (*first) (void *, void *), void *arg)
     return sp;
 }
 
-enum { SWITCH_BY_DEFAULT = 1 };
-
 /* Not where the processor keeps a second stack of return addresses.  The instruction does nothing where
  * it does not. */
 static bool switchable (void)

@@ -4,7 +4,6 @@
  */
 #include "libgomp.h"
 #include "unheld.h"
-#include "workers.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,27 +17,21 @@ struct gomp_unheld {
 #undef gomp_unheld_self
 __thread struct gomp_unheld *gomp_unheld_self;
 #define gomp_unheld_self GOMP_OWN(gomp_unheld_self)
-_Atomic unsigned gomp_unheld_waiting;
-
-/* The list and all that is in it are changed under the lock only.  Held across the system call that
- * moves a thread: the thread must not go on and hand its hold over meanwhile. */
-static struct gomp_spinlock lock;
-static struct gomp_unheld *unheld_threads;
-static unsigned short unheld_on[INV_MAX_CORES]; /* of those without a hold, for each core */
+struct gomp_unheld_threads gomp_unheld_threads;
 
 /* The core where a thread is, and whether it has a hold there, change here only. */
 static void set_core_and_hold (struct gomp_unheld *u, int core, int hold)
 {
     if (u->hold == INV_HOLD_NONE && u->core >= 0) {
-        inv_assert(u->core < INV_MAX_CORES && unheld_on[u->core] > 0);
-        unheld_on[u->core]--;
+        inv_assert(u->core < INV_MAX_CORES && gomp_unheld_threads.on[u->core] > 0);
+        gomp_unheld_threads.on[u->core]--;
     }
     inv_assert(core < INV_MAX_CORES); /* below 0: no core, or with a token any */
-    inv_assert(atomic_load_explicit(&lock.held, memory_order_relaxed)); /* by the caller */
+    inv_assert(atomic_load_explicit(&gomp_unheld_threads.lock.held, memory_order_relaxed)); /* by the caller */
     u->core = core;
     u->hold = hold;
     if (u->hold == INV_HOLD_NONE && u->core >= 0)
-        unheld_on[u->core]++;
+        gomp_unheld_threads.on[u->core]++;
 }
 
 /* Is the core still ours, and tid on it? */
@@ -49,7 +42,7 @@ static bool hold_is_current (const struct gomp_unheld *u)
 
 static void unlink_thread (struct gomp_unheld *u)
 {
-    struct gomp_unheld **link = &unheld_threads;
+    struct gomp_unheld **link = &gomp_unheld_threads.first;
     while (*link != u) {
         inv_assert(*link != NULL); /* u is in the list */
         link = &(*link)->next;
@@ -57,7 +50,7 @@ static void unlink_thread (struct gomp_unheld *u)
     *link = u->next;
     if (u->hold == INV_HOLD_NONE) {
         set_core_and_hold(u, INV_HOLD_NONE, INV_HOLD_NONE);
-        unsigned before = atomic_fetch_sub_explicit(&gomp_unheld_waiting, 1, memory_order_relaxed);
+        unsigned before = atomic_fetch_sub_explicit(&gomp_unheld_threads.waiting, 1, memory_order_relaxed);
         inv_assert(before > 0);
     }
 }
@@ -67,12 +60,12 @@ static void unlink_thread (struct gomp_unheld *u)
 static int lightest_core (const struct gomp_unheld *u)
 {
     int best = u->core >= 0 && inv_core_is_held(u->core) ? u->core : INV_HOLD_NONE;
-    inv_assert(best < 0 || unheld_on[best] > 0); /* u itself */
-    unsigned least = best >= 0 ? unheld_on[best] - 1U : 0;
+    inv_assert(best < 0 || gomp_unheld_threads.on[best] > 0); /* u itself */
+    unsigned least = best >= 0 ? gomp_unheld_threads.on[best] - 1U : 0;
     for (int core = 0; core < (int)inv_process.ncores; core++)
-        if (core != best && inv_core_is_held(core) && (best < 0 || unheld_on[core] < least)) {
+        if (core != best && inv_core_is_held(core) && (best < 0 || gomp_unheld_threads.on[core] < least)) {
             best = core;
-            least = unheld_on[core];
+            least = gomp_unheld_threads.on[core];
         }
     return best;
 }
@@ -109,18 +102,17 @@ void gomp_unheld_begin (void)
     *u = (struct gomp_unheld){
         .tid = inv_own_tid(), .core = INV_HOLD_NONE, .hold = INV_HOLD_NONE};
     gomp_unheld_self = u;
-    gomp_spinlock_lock(&lock);
-    u->next = unheld_threads;
-    unheld_threads = u;
+    gomp_spinlock_lock(&gomp_unheld_threads.lock);
+    u->next = gomp_unheld_threads.first;
+    gomp_unheld_threads.first = u;
     int core = inv_thread_core();
     set_core_and_hold(u, core, INV_HOLD_NONE);
     find_core(u);
     if (core >= 0 && u->core == core && !inv_process.anonymous)
         inv_pin(inv_process.table, u->tid, core); /* it may have been a guess */
     /* seq_cst: partner is gomp_hold_handover, which gives a hold up and looks again */
-    atomic_fetch_add(&gomp_unheld_waiting, 1);
-    gomp_spinlock_unlock(&lock);
-    gomp_want_cores();
+    atomic_fetch_add(&gomp_unheld_threads.waiting, 1);
+    gomp_spinlock_unlock(&gomp_unheld_threads.lock);
 }
 
 bool gomp_unheld_end (void)
@@ -128,10 +120,10 @@ bool gomp_unheld_end (void)
     struct gomp_unheld *u = gomp_unheld_self;
     if (!u)
         return inv_hold != INV_HOLD_NONE;
-    gomp_spinlock_lock(&lock);
+    gomp_spinlock_lock(&gomp_unheld_threads.lock);
     bool given = u->hold != INV_HOLD_NONE && hold_is_current(u);
     unlink_thread(u);
-    gomp_spinlock_unlock(&lock);
+    gomp_spinlock_unlock(&gomp_unheld_threads.lock);
     inv_assert(u->tid == inv_own_tid() && inv_hold == INV_HOLD_NONE);
     gomp_unheld_self = NULL;
     inv_thread_was_asleep(); /* other threads have pinned it */
@@ -143,9 +135,9 @@ bool gomp_unheld_end (void)
 
 bool gomp_unheld_check (void)
 {
-    gomp_spinlock_lock(&lock);
+    gomp_spinlock_lock(&gomp_unheld_threads.lock);
     bool given = gomp_unheld_self->hold != INV_HOLD_NONE && hold_is_current(gomp_unheld_self);
-    gomp_spinlock_unlock(&lock);
+    gomp_spinlock_unlock(&gomp_unheld_threads.lock);
     return given && gomp_unheld_end();
 }
 
@@ -153,7 +145,7 @@ bool gomp_unheld_check (void)
 static struct gomp_unheld *find_waiting (int core)
 {
     struct gomp_unheld *any = NULL;
-    for (struct gomp_unheld *u = unheld_threads; u; u = u->next)
+    for (struct gomp_unheld *u = gomp_unheld_threads.first; u; u = u->next)
         if (u->hold == INV_HOLD_NONE) {
             if (u->core == core)
                 return u;
@@ -164,54 +156,54 @@ static struct gomp_unheld *find_waiting (int core)
 
 bool gomp_unheld_place (int hold)
 {
-    if (atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) == 0)
         return false;
-    gomp_spinlock_lock(&lock);
+    gomp_spinlock_lock(&gomp_unheld_threads.lock);
     struct gomp_unheld *u = find_waiting(hold);
     if (u) {
         bool pin = u->core != hold;
         inv_assert(hold != INV_HOLD_NONE && u->hold == INV_HOLD_NONE);
         set_core_and_hold(u, u->core, hold);
-        unsigned before = atomic_fetch_sub_explicit(&gomp_unheld_waiting, 1, memory_order_relaxed);
+        unsigned before = atomic_fetch_sub_explicit(&gomp_unheld_threads.waiting, 1, memory_order_relaxed);
         inv_assert(before > 0);
         if (inv_hold_handover(hold, u->tid, pin))
             set_core_and_hold(u, hold, hold);
     }
-    gomp_spinlock_unlock(&lock);
+    gomp_spinlock_unlock(&gomp_unheld_threads.lock);
     return u != NULL;
 }
 
 void gomp_unheld_leave (int hold)
 {
-    if (hold < 0 || atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) == 0)
+    if (hold < 0 || atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) == 0)
         return;
-    gomp_spinlock_lock(&lock);
-    for (struct gomp_unheld *u = unheld_threads; u; u = u->next)
+    gomp_spinlock_lock(&gomp_unheld_threads.lock);
+    for (struct gomp_unheld *u = gomp_unheld_threads.first; u; u = u->next)
         if (u->hold == INV_HOLD_NONE && u->core == hold)
             find_core(u);
-    gomp_spinlock_unlock(&lock);
+    gomp_spinlock_unlock(&gomp_unheld_threads.lock);
 }
 
 void gomp_unheld_look (void)
 {
-    gomp_spinlock_lock(&lock);
-    for (struct gomp_unheld *u = unheld_threads; u; u = u->next) {
+    gomp_spinlock_lock(&gomp_unheld_threads.lock);
+    for (struct gomp_unheld *u = gomp_unheld_threads.first; u; u = u->next) {
         if (u->hold != INV_HOLD_NONE && !hold_is_current(u)) {
             /* the thread that took the core has moved this one */
             set_core_and_hold(u, INV_HOLD_NONE, INV_HOLD_NONE);
-            atomic_fetch_add(&gomp_unheld_waiting, 1);
+            atomic_fetch_add(&gomp_unheld_threads.waiting, 1);
         }
         if (u->hold == INV_HOLD_NONE && (u->core < 0 || !inv_core_is_held(u->core)))
             find_core(u);
     }
-    gomp_spinlock_unlock(&lock);
+    gomp_spinlock_unlock(&gomp_unheld_threads.lock);
 }
 
 void gomp_unheld_forget (void)
 {
-    atomic_store(&lock.held, 0);
-    unheld_threads = NULL;
-    memset(unheld_on, 0, sizeof unheld_on);
+    atomic_store(&gomp_unheld_threads.lock.held, 0);
+    gomp_unheld_threads.first = NULL;
+    memset(gomp_unheld_threads.on, 0, sizeof gomp_unheld_threads.on);
     gomp_unheld_self = NULL;
-    atomic_store(&gomp_unheld_waiting, 0);
+    atomic_store(&gomp_unheld_threads.waiting, 0);
 }

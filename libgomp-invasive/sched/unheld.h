@@ -2,7 +2,7 @@
 /*
  * unheld.h - unheld threads: they compute without a hold, beside the threads that hold cores.
  *
- * The watchdog lets threads run so when those that hold cores seem to get nowhere (progress.h).
+ * The watchdog lets threads run so when those that hold cores seem to get nowhere (watchdog.h).
  * Often they do get somewhere, only slowly: implicit tasks may take seconds.  So an unheld thread
  * is remembered: a core that becomes free, or that arrives, is given to it while it computes (it is
  * moved there, and finds out at its next scheduling point), and it is moved off a core that this
@@ -12,19 +12,26 @@
 #define GOMP_UNHELD_H 1
 
 #include "process.h"
+#include "spinlock.h"
+#include <libinvasive/base/assertion.h>
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
-#endif
 
 struct gomp_unheld;
 /* Of the calling thread, NULL when it is none. */
 extern __thread struct gomp_unheld *gomp_unheld_self __attribute__((tls_model("initial-exec")));
 #define gomp_unheld_self GOMP_OWN(gomp_unheld_self)
-/* How many unheld threads have been given no hold.  Polled; a hint. */
-extern _Atomic unsigned gomp_unheld_waiting;
+/* Written by unheld threads, and threads that give them holds. */
+extern struct gomp_unheld_threads {
+    _Atomic unsigned waiting; /* how many have been given no hold; polled; a hint */
+    /* The list and all that is in it are changed under the lock only.  Held across the system call that
+     * moves a thread: the thread must not go on and hand its hold over meanwhile. */
+    struct gomp_spinlock lock __attribute__((aligned(64)));
+    struct gomp_unheld *first;
+    unsigned short on[INV_MAX_CORES]; /* of those without a hold, for each core */
+} gomp_unheld_threads;
 
-/* The caller goes on without a hold. */
+/* The caller goes on without a hold.  Cores are to be called for it then (gomp_want_cores). */
 extern void gomp_unheld_begin (void);
 /* A core for the i-th of `count` threads that the caller is about to wake to run unheld,
  * INV_HOLD_NONE: any.  The caller's own core comes last: a thread that wakes there may take it from
@@ -50,7 +57,5 @@ static inline bool gomp_holds_core (void)
                                          gomp_unheld_check());
 }
 
-#ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop
-#endif
 #endif

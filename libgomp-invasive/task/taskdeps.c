@@ -8,14 +8,13 @@
  *
  * A child with dependences that could not run at once has a node: how many nodes it waits for, and
  * the list of nodes that wait for it.  The list is under the node's lock, since it grows while the
- * child may end on another thread.  Nodes are counted: by their task, and by each set that they are
- * in.
+ * child may end on another thread.  A node has a count of references: one of its task, and one of
+ * each set that it is in.
  *
  * mutexinoutset: the members of such a set run in any order but one at a time.  Each address has a
  * token; a child takes those of all its addresses when it has nothing else to wait for, in one go
  * or not at all, and gives them back when it is complete.
  */
-#include "wait.h"
 #include "tasks.h"
 #include "upstream.h"
 #include <stddef.h>
@@ -100,10 +99,9 @@ struct gomp_deps {
     struct entry entry[];
 };
 
-/* Where released tasks go. */
-struct place {
-    struct gomp_team *team;
-    struct gomp_task_slot *slot;
+/* Tasks that wait for nothing any more, by own.link in the order in which they came to that. */
+struct ready {
+    struct gomp_task *first, **last;
 };
 
 static struct gomp_deps *deps_of (const struct gomp_task *parent)
@@ -423,18 +421,18 @@ void gomp_deps_free (struct gomp_task *parent)
 
 /* --- tokens */
 
-static void make_ready (struct gomp_dep_node *node, const struct place *place)
+static void add_ready (struct ready *ready, struct gomp_task *task)
 {
-    if (place->slot)
-        gomp_task_schedule(place->slot, node->task);
-    else
-        gomp_task_schedule_shared(place->team, node->task);
+    inv_assert(*ready->last == NULL);
+    task->own.link = NULL;
+    *ready->last = task;
+    ready->last = &task->own.link;
 }
 
-static bool take_tokens (struct gomp_dep_node *node, const struct place *place);
+static bool take_tokens (struct gomp_dep_node *node, struct ready *ready);
 
 /* Give a token back; a node that waits for it may go on, or wait for another token. */
-static void give_token (struct token *token, const struct place *place)
+static void give_token (struct token *token, struct ready *ready)
 {
     struct gomp_dep_node *next;
     /* The node that takes the token from us may be the last to need it. */
@@ -445,8 +443,8 @@ static void give_token (struct token *token, const struct place *place)
     while (!token->held && (next = token->first)) {
         token->first = next->next_for_token;
         gomp_spinlock_unlock(&token->lock);
-        if (take_tokens(next, place))
-            make_ready(next, place);
+        if (take_tokens(next, ready))
+            add_ready(ready, next->task);
         gomp_spinlock_lock(&token->lock);
     }
     gomp_spinlock_unlock(&token->lock);
@@ -454,7 +452,7 @@ static void give_token (struct token *token, const struct place *place)
 }
 
 /* All of the node's tokens, or none: then it is in the list of a token that another node holds. */
-static bool take_tokens (struct gomp_dep_node *node, const struct place *place)
+static bool take_tokens (struct gomp_dep_node *node, struct ready *ready)
 {
     struct tokens *tokens = node->tokens;
     for (unsigned i = 0; tokens && i < tokens->count; i++) {
@@ -471,7 +469,7 @@ static bool take_tokens (struct gomp_dep_node *node, const struct place *place)
             continue;
         /* The node is no longer ours; only `tokens`, which the sets of the parent keep. */
         while (i-- > 0)
-            give_token(tokens->token[i], place);
+            give_token(tokens->token[i], ready);
         return false;
     }
     return true;
@@ -529,7 +527,8 @@ static void enter_one (struct gomp_task *parent, struct gomp_dep_node *node, str
         need_token(node, e, ndeps);
 }
 
-bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **depend)
+bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **depend,
+                      struct gomp_task **others)
 {
     struct layout layout = layout_of(depend);
     size_t n = layout.n;
@@ -556,13 +555,12 @@ bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **
     inv_assert(before > 0);
     if (before != 1)
         return false;
-    struct gomp_thread *thr = gomp_thread();
-    struct place place = {thr->ts.team, gomp_task_slot(thr)};
-    return take_tokens(node, &place);
+    struct ready ready = {NULL, others};
+    return take_tokens(node, &ready);
 }
 
 /* One predecessor less. */
-static void finish_node (struct gomp_dep_node *node, const struct place *place)
+static void finish_node (struct gomp_dep_node *node, struct ready *ready)
 {
     struct gomp_task *waiter = node->task ? NULL : node->waiter;
     unsigned before = atomic_fetch_sub(&node->awaits, 1);
@@ -571,31 +569,31 @@ static void finish_node (struct gomp_dep_node *node, const struct place *place)
         return;
     if (waiter) /* its node, on its stack, may be gone; it is our parent and so is not */
         gomp_task_poke(waiter);
-    else if (take_tokens(node, place))
-        make_ready(node, place);
+    else if (take_tokens(node, ready))
+        add_ready(ready, node->task);
 }
 
-void gomp_deps_leave (struct gomp_team *team, struct gomp_task_slot *slot, struct gomp_task *child)
+struct gomp_task *gomp_deps_leave (struct gomp_task *child)
 {
     struct gomp_dep_node *node = child->own.node;
-    struct place place = {team, slot};
+    struct ready ready = {NULL, &ready.first};
     inv_assert(node->task == child && !has_finished(node));
     inv_assert(atomic_load_explicit(&node->awaits, memory_order_relaxed) == 0);
     for (unsigned i = 0; node->tokens && i < node->tokens->count; i++)
-        give_token(node->tokens->token[i], &place);
+        give_token(node->tokens->token[i], &ready);
     gomp_spinlock_lock(&node->lock);
     atomic_store_explicit(&node->finished, true, memory_order_release);
     gomp_spinlock_unlock(&node->lock);
     /* No thread adds to the list any more. */
     unsigned n = node->count < EDGES_INLINE ? node->count : EDGES_INLINE;
     for (unsigned i = 0; i < n; i++)
-        finish_node(node->to[i], &place);
+        finish_node(node->to[i], &ready);
     unsigned rest = node->count - n;
     for (struct edges *next, *block = node->more; block; block = next) {
         next = block->next;
         unsigned here = (rest - 1) % EDGES_MORE + 1; /* the first block is the newest: part full */
         for (unsigned i = 0; i < here; i++)
-            finish_node(block->to[i], &place);
+            finish_node(block->to[i], &ready);
         inv_assert(here <= EDGES_MORE && here <= rest);
         rest -= here;
         gomp_pool_free(0, block);
@@ -603,6 +601,7 @@ void gomp_deps_leave (struct gomp_team *team, struct gomp_task_slot *slot, struc
     inv_assert(rest == 0);
     child->own.node = NULL;
     release_node(node);
+    return ready.first;
 }
 
 /* --- waiting for siblings without being one */

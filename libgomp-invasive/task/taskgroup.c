@@ -6,7 +6,6 @@
  * has one copy of its variables for each thread number of the team; a task finds the copy of the
  * number that runs it by the address of the original, in a table that goes with the group.
  */
-#include "wait.h"
 #include "tasks.h"
 #include <string.h>
 

@@ -12,8 +12,10 @@
  * Where the firstprivate variables need more than memcpy to be copied, the copies for all chunks
  * are made before the first one runs: it might change the originals (lastprivate).
  */
-#include "wait.h"
+#include "points.h"
+#include "process.h"
 #include "tasks.h"
+#include <limits.h>
 #include <string.h>
 
 enum { CHUNKS_PER_THREAD = 8 }; /* when no clause says how many */

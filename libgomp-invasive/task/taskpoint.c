@@ -9,6 +9,7 @@
  * the team may run.  The tasks then lie above the waiting one on the same stack, which goes on when
  * they have returned; such waits may be nested, up to a limit that keeps the stack within bounds.
  */
+#include "process.h"
 #include "tasks.h"
 
 enum { NESTED_MOST = 8 };

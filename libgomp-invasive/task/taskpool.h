@@ -12,7 +12,7 @@
 #define GOMP_TASKPOOL_H 1
 
 #include "own.h"
-#include <libinvasive/assertion.h>
+#include <libinvasive/base/assertion.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -18,7 +18,7 @@
 #ifndef GOMP_TASKQUEUE_H
 #define GOMP_TASKQUEUE_H 1
 
-#include <libinvasive/assertion.h>
+#include <libinvasive/base/assertion.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,7 +86,7 @@ static inline bool gomp_queue_push (struct gomp_queue *q, void *task)
     inv_assert(task && b >= t && b - t <= ring->mask); /* top only rises: there is room still */
     atomic_store_explicit(&ring->entry[b & ring->mask], task, memory_order_relaxed);
     /* Release: partner is the thief's acquire load of bottom.  seq_cst: partner is a sleeper, which
-     * counts itself asleep and then looks here (taskrun.c, region.c). */
+     * counts itself asleep and then looks here (taskrun.c, help.c). */
     atomic_exchange(&q->bottom, b + 1);
     return true;
 }

@@ -3,9 +3,15 @@
  * taskrun.c - the scheduler of explicit tasks: queueing them, finding one to run, completing it,
  * and what a thread does that waits for tasks (tasks.h has the idea).
  */
-#include "wait.h"
-#include "tasks.h"
+#include "bound.h"
+#include "carrier.h"
+#include "cores.h"
+#include "help.h"
+#include "points.h"
+#include "process.h"
 #include "region.h"
+#include "tasks.h"
+#include "waiting.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -433,6 +439,17 @@ void gomp_task_schedule_shared (struct gomp_team *team, struct gomp_task *task)
     after_queueing(team, parent);
 }
 
+void gomp_tasks_schedule (struct gomp_team *team, struct gomp_task_slot *slot, struct gomp_task *first)
+{
+    for (struct gomp_task *next, *task = first; task; task = next) {
+        next = task->own.link;
+        if (slot)
+            gomp_task_schedule(slot, task);
+        else
+            gomp_task_schedule_shared(team, task);
+    }
+}
+
 /* --- finding */
 
 static struct gomp_task *steal_task (struct gomp_team_tasks *tasks, struct gomp_task_slot *self,
@@ -576,7 +593,7 @@ void gomp_task_complete (struct gomp_team *team, struct gomp_task_slot *slot,
                          struct gomp_task *task)
 {
     if (task->own.node)
-        gomp_deps_leave(team, slot, task);
+        gomp_tasks_schedule(team, slot, gomp_deps_leave(task));
     if (task->depend_hash)
         gomp_deps_free(task);
     gomp_taskgroup_leave(task->taskgroup);

@@ -25,7 +25,7 @@
 #include "upstream.h"
 #include "taskpool.h"
 #include "taskqueue.h"
-#include "workers.h"
+#include "spinlock.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
@@ -155,7 +155,9 @@ extern struct gomp_task *gomp_task_promote (struct gomp_task *);
 extern void gomp_task_count (struct gomp_task_slot *, struct gomp_task *);
 /* Queue a task that may run, or run it here if there is no room. */
 extern void gomp_task_schedule (struct gomp_task_slot *, struct gomp_task *);
-/* The same from a thread that may not be of the team: into the shared queue. */
+/* The same of tasks that are linked by own.link; slot NULL: from a thread that may not be of the team. */
+extern void gomp_tasks_schedule (struct gomp_team *, struct gomp_task_slot *, struct gomp_task *first);
+/* The same of one task from such a thread: into the shared queue. */
 extern void gomp_task_schedule_shared (struct gomp_team *, struct gomp_task *);
 /* A task's body has ended, or will never run: `slot` NULL: the calling thread is none that runs
  * tasks of this team. */
@@ -213,14 +215,19 @@ extern void gomp_create_artificial_team (void);
 /* Run a target task; true when it goes on by itself and is not complete. */
 extern bool gomp_target_task_run (struct gomp_team *, struct gomp_task *);
 
+/* taskpoint.c: what waits outside OpenMP may run. */
+extern const struct inv_task_point gomp_task_point;
+
 /* --- taskdeps.c: dependences between the children of a task */
 
 /* Does a task with these dependences have to wait for one of its siblings? */
 extern bool gomp_deps_pending (struct gomp_task *parent, void **depend);
-/* Enter a new child.  True when it may run now. */
-extern bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **depend);
-/* A child is complete: schedule the children that waited for nothing else. */
-extern void gomp_deps_leave (struct gomp_team *, struct gomp_task_slot *, struct gomp_task *child);
+/* Enter a new child.  True when it may run now.  If not, *others, which is NULL before, has the children that may run
+ * because this one may not. */
+extern bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **depend,
+                             struct gomp_task **others);
+/* A child is complete.  Returns the children that waited for nothing else. */
+extern struct gomp_task *gomp_deps_leave (struct gomp_task *child);
 /* The parent has ended. */
 extern void gomp_deps_free (struct gomp_task *parent);
 

@@ -2,7 +2,6 @@
 /*
  * tasktarget.c - `target nowait` as tasks, and the team that such a task gets when there is none.
  */
-#include "wait.h"
 #include "tasks.h"
 #include <string.h>
 
@@ -133,8 +132,11 @@ bool gomp_create_target_task (struct gomp_device_descr *device, void (*fn) (void
         make_task(parent, device, fn, mapnum, hostaddrs, sizes, kinds, flags, args, state);
     gomp_taskgroup_enter(task->taskgroup);
     gomp_task_count(slot, parent);
-    if (depend && !gomp_deps_enter(parent, task, depend))
+    struct gomp_task *others = NULL;
+    if (depend && !gomp_deps_enter(parent, task, depend, &others)) {
+        gomp_tasks_schedule(thr->ts.team, slot, others);
         return true;
+    }
     /* A device: map and launch from here, so that it runs beside us. */
     if (device != NULL && (device->capabilities & GOMP_OFFLOAD_CAP_OPENMP_400))
         gomp_task_execute(slot, task);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * core.pml - the protocol of the core table (core.c, and what core.h asks of process.c),
+ * core.pml - the protocol of the core table (core.c, and what core.h asks of a process),
  * for 3 processes on 2 cores, any of which may die between any two steps.
  *
  * Processes 0 and 1 own and hold a core each; process 2 owns none and wants one.  One
@@ -27,7 +27,7 @@
  *    holder does not poll
  *
  * WITH_RESTART: rmd is killed between any two of its steps, once, and the next one goes on with
- * what the first has noted (rmd/restart/takeover.c).  Besides:
+ * what the first has noted (rmd/domain/takeover.c).  Besides:
  *  - when nothing moves any more, each core has the owner that is noted
  *
  * STOPS: this process is stopped between any two steps (SIGSTOP), and goes on later or never; rmd

@@ -21,12 +21,12 @@
  * VICTIM: this process dies between any two steps.  STOPS: this one is stopped there (SIGSTOP), and
  * goes on later or never; what it has taken is lent meanwhile (rmd/domain/check.c).  Besides:
  *  - when nothing moves any more, other processes have as many tokens as it has taken
- * WITH_SHARE: the domain gets a core more, or one less (rmd/domain/domain.c).
+ * WITH_SHARE: the domain gets a core more, or one less (rmd/domain/cores.c).
  * WITH_REPAIR: rmd counts now and then what should be free.  It may find a process between the two
  * numbers once, and take that for good.  Besides:
  *  - when nothing moves any more, there are as many as there should be
  * WITH_RESTART, which needs that: rmd is killed between any two of its steps, once, and the next one
- * goes on with what the first has noted (rmd/restart/takeover.c).
+ * goes on with what the first has noted (rmd/domain/takeover.c).
  *
  * check.sh says which parts are compiled in together, and breaks each on purpose.
  */

@@ -2,7 +2,7 @@
 /*
  * mpi.h - the standard binary interface of MPI 5.0 (the standard's chapter "Application
  * Binary Interface"), as far as the shim needs it: types, the status, constants.  No
- * prototypes: the shim finds every function by its name.  testsuite/test_shim_abi.py
+ * prototypes: the shim finds every function by its name.  testsuite/mpi/loading/test_abi.py
  * compares it with the mpi.h of a library that has the interface.
  *
  * Handles are pointers to opaque objects; predefined ones are small numbers, given

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * agreement.c - what ranks agree on in set-up (mpi-shim/agreement.c).  test_shim_agreement.py links
+ * agreement.c - what ranks agree on in set-up (mpi-shim/setup/agreement.c).  test_agreement.py links
  * it with that file and an MPI: no resource manager, no wrappers.
  *
  * All ranks draw the same numbers, so each knows what the others contribute.  Some are late, now
  * and then.  After the last agreement, messages of the program have its tag.
  */
-#include "shim.h"
+#include "mpi-shim/setup/agreement.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * doorbells.c - ranks that keep each other waiting for random times, and wait in every way there
- * is: for testsuite/test_shim_doorbells.py.
+ * is: for testsuite/mpi/test_doorbells.py.
  *
  *   doorbells SEED ROUNDS [LIMIT]    fails when one wait takes more than LIMIT seconds
  *   doorbells threads                MPI_THREAD_MULTIPLE: see two_waits

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counted.h"
+#include "mpi-shim/gen/counted.h"
 #include "log.h"
 
 #pragma GCC diagnostic ignored "-Wstringop-overread" /* gcc and MPI_UNWEIGHTED, as in log.h */

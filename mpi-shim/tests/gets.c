@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * gets.c - rank 0 gets many numbers one by one from the windows of the others, which wait in the
- * library meanwhile; for test_shim_windows.py.
+ * library meanwhile; for test_windows.py.
  *
  *   gets COUNT fence|flush single|multiple
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * nodes.c - plain MPI+OpenMP for testsuite/test_shim_nodes.py: ranks on several hosts compute
+ * nodes.c - plain MPI+OpenMP for testsuite/mpi/test_nodes.py: ranks on several hosts compute
  * unequal shares, by sleeping, and wait for each other in every way that crosses hosts.
  *
  *   nodes ITERATIONS MS:MS:...   rank r computes MS[r % n] milliseconds of core time an iteration

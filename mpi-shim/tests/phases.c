@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * phases.c - the pure parts of the shim on random input, for test_shim_phases.py: phase.c on
+ * phases.c - the pure parts of the shim on random input, for test_phases.py: phase.c on
  * the calls of random programs whose iterations are known, measure.c on noisy measurements
  * of known speed-ups, short_waits.c on iterations whose length depends on what it says.  Prints what does
  * not hold, with the seed; the last line is "N checks".
  */
-#include "short_waits.h"
-#include "measure.h"
-#include "phase.h"
-#include "scalability.h"
-#include "steady.h"
+#include "mpi-shim/measure/short_waits.h"
+#include "mpi-shim/measure/measure.h"
+#include "mpi-shim/measure/phase.h"
+#include "libinvasive/table/scalability.h"
+#include "libinvasive/base/steady.h"
 
 #include <math.h>
 #include <stdio.h>

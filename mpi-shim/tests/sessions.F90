@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: GPL-3.0-or-later
 !
 ! sessions.F90 - a program that opens a session, by mpif.h, use mpi or use mpi_f08 (USE_...), for
-! testsuite/test_shim_sessions.py.  Rank 0 is late.
+! testsuite/mpi/test_sessions.py.  Rank 0 is late.
 program sessions
 #ifdef USE_MPI_F08
   use mpi_f08

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * sessions.c - sessions SCENE: programs that open sessions, each of which prints what it has seen,
- * the same with and without us, for testsuite/test_shim_sessions.py.
+ * the same with and without us, for testsuite/mpi/test_sessions.py.
  *
  *   only     all kinds of waits in communicators of one session, without MPI_Init
  *   halves   none of the groups has all ranks; between two of them there is an intercommunicator

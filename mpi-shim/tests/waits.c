@@ -239,7 +239,7 @@ static void scene_killed(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Records are at the end of the core table (libinvasive/table.h), from this offset on. */
+/* Records are at the end of the core table (libinvasive/table/table.h), from this offset on. */
 static void scene_untouched(unsigned long records)
 {
     char line[512];

@@ -7,7 +7,7 @@
 #ifndef RMD_CONTROL_PROTOCOL_H
 #define RMD_CONTROL_PROTOCOL_H
 
-#include "protocol.h"
+#include "libinvasive/table/protocol.h"
 
 enum { INV_CORE_WORDS = INV_MAX_CORES / 64 };
 

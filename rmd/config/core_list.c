@@ -2,7 +2,7 @@
 /* core_list.c - see core_list.h. */
 #include "rmd/config/core_list.h"
 #include "rmd/config/control_protocol.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <stdio.h>
 #include <string.h>

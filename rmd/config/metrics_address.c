@@ -3,7 +3,7 @@
  * which can authenticate its clients. */
 #define _GNU_SOURCE
 #include "rmd/config/metrics_address.h"
-#include "socket.h"
+#include "libinvasive/table/socket.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -17,49 +17,43 @@
 #define MAGIC UINT64_C(0x7372656472646d72) /* "rmdrders" */
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-struct memory {
-    uint64_t magic;
-    uint32_t version;
-    _Atomic uint32_t valid; /* index of the valid copy */
-    uint32_t bytes;
-    _Atomic uint32_t nknobs;
-    struct rmd_persisted_orders copy[2];
-    struct rmd_power_knob knob[RMD_POWER_KNOBS];
-};
+/* Only rmd's main thread reads and writes it. */
+static struct {
+    struct rmd_persisted_memory *memory; /* NULL: no order and no power cap */
+    int fd;
+} persisted = {.fd = -1};
 
-static struct memory *memory; /* NULL: no order and no power cap */
-static int memory_fd = -1;
-
-static struct memory *map_memory(int fd)
+static struct rmd_persisted_memory *map_memory(int fd)
 {
-    void *p = mmap(NULL, sizeof(struct memory), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *p = mmap(NULL, sizeof(struct rmd_persisted_memory), PROT_READ | PROT_WRITE, MAP_SHARED,
+                   fd, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 
 static void drop_memory(void)
 {
-    if (!memory)
+    if (!persisted.memory)
         return;
-    munmap(memory, sizeof *memory);
-    close(memory_fd);
-    memory = NULL;
+    munmap(persisted.memory, sizeof *persisted.memory);
+    close(persisted.fd);
+    persisted.memory = NULL;
 }
 
 static bool make_memory(void)
 {
-    memory_fd = memfd_create("invasive-rmd-orders", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (memory_fd >= 0 && !inv_memory_resize(memory_fd, sizeof *memory) &&
-        !fcntl(memory_fd, F_ADD_SEALS, SEALS))
-        memory = map_memory(memory_fd);
-    if (memory) {
-        memory->version = RMD_PERSISTED_VERSION;
-        memory->bytes = (uint32_t)sizeof *memory;
-        memory->magic = MAGIC;
+    persisted.fd = memfd_create("invasive-rmd-orders", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (persisted.fd >= 0 && !inv_memory_resize(persisted.fd, sizeof *persisted.memory) &&
+        !fcntl(persisted.fd, F_ADD_SEALS, SEALS))
+        persisted.memory = map_memory(persisted.fd);
+    if (persisted.memory) {
+        persisted.memory->version = RMD_PERSISTED_VERSION;
+        persisted.memory->bytes = (uint32_t)sizeof *persisted.memory;
+        persisted.memory->magic = MAGIC;
         return true;
     }
     rmd_log(RMD_WARNING, "orders are not kept for a restart: %s", strerror(errno));
-    if (memory_fd >= 0)
-        close(memory_fd);
+    if (persisted.fd >= 0)
+        close(persisted.fd);
     return false;
 }
 
@@ -76,44 +70,44 @@ static bool has_orders(const struct rmd_persisted_orders *s)
 void rmd_persisted_save(const struct rmd_persisted_orders *now, void (*store)(int fd))
 {
     const struct rmd_power_knob *knob;
-    bool any = has_orders(now) || rmd_persisted_power(&knob), fresh = any && !memory;
-    if (!any && memory) {
+    bool any = has_orders(now) || rmd_persisted_power(&knob), fresh = any && !persisted.memory;
+    if (!any && persisted.memory) {
         store(-1);
         drop_memory();
     }
     if (!any || (fresh && !make_memory()))
         return;
-    uint32_t next = !atomic_load_explicit(&memory->valid, memory_order_relaxed);
-    memcpy(&memory->copy[next], now, bytes_of(now));
+    uint32_t next = !atomic_load_explicit(&persisted.memory->valid, memory_order_relaxed);
+    memcpy(&persisted.memory->copy[next], now, bytes_of(now));
     /* release: the next rmd, which reads `valid`, finds the copy complete */
-    atomic_store_explicit(&memory->valid, next, memory_order_release);
+    atomic_store_explicit(&persisted.memory->valid, next, memory_order_release);
     if (fresh)
-        store(memory_fd);
+        store(persisted.fd);
 }
 
 unsigned rmd_persisted_power(const struct rmd_power_knob **knob)
 {
-    if (!memory)
+    if (!persisted.memory)
         return 0;
-    *knob = memory->knob;
-    return atomic_load_explicit(&memory->nknobs, memory_order_relaxed);
+    *knob = persisted.memory->knob;
+    return atomic_load_explicit(&persisted.memory->nknobs, memory_order_relaxed);
 }
 
 /* One copy suffices: while it is written there is nothing to restore. */
 void rmd_persisted_save_power(const struct rmd_power_knob *knob, unsigned count,
                               void (*store)(int fd))
 {
-    bool fresh = count && !memory;
-    if ((!count && !memory) || (fresh && !make_memory()))
+    bool fresh = count && !persisted.memory;
+    if ((!count && !persisted.memory) || (fresh && !make_memory()))
         return;
-    atomic_store(&memory->nknobs, 0);
+    atomic_store(&persisted.memory->nknobs, 0);
     if (count)
-        memcpy(memory->knob, knob, count * sizeof *knob);
+        memcpy(persisted.memory->knob, knob, count * sizeof *knob);
     /* release: as in rmd_persisted_save */
-    atomic_store_explicit(&memory->nknobs, count, memory_order_release);
+    atomic_store_explicit(&persisted.memory->nknobs, count, memory_order_release);
     if (fresh)
-        store(memory_fd);
-    if (!count && !has_orders(&memory->copy[atomic_load(&memory->valid)])) {
+        store(persisted.fd);
+    if (!count && !has_orders(&persisted.memory->copy[atomic_load(&persisted.memory->valid)])) {
         store(-1);
         drop_memory();
     }
@@ -127,7 +121,7 @@ static bool has_names(const struct rmd_persisted_policy *p)
            memchr(p->configured, '\0', sizeof p->configured);
 }
 
-static bool is_plausible(const struct memory *m)
+static bool is_plausible(const struct rmd_persisted_memory *m)
 {
     uint32_t valid = atomic_load(&m->valid);
     if (m->magic != MAGIC || m->version != RMD_PERSISTED_VERSION || m->bytes != sizeof *m ||
@@ -157,12 +151,13 @@ const struct rmd_persisted_orders *rmd_persisted_load(int fd)
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
     bool ours =
-        !fstat(fd, &st) && st.st_size == sizeof *memory && seals >= 0 && (seals & F_SEAL_SHRINK);
-    struct memory *m = ours ? map_memory(fd) : NULL;
+        !fstat(fd, &st) && st.st_size == sizeof *persisted.memory && seals >= 0 &&
+        (seals & F_SEAL_SHRINK);
+    struct rmd_persisted_memory *m = ours ? map_memory(fd) : NULL;
     if (m && is_plausible(m)) {
         drop_memory();
-        memory = m;
-        memory_fd = fd;
+        persisted.memory = m;
+        persisted.fd = fd;
         return &m->copy[atomic_load(&m->valid)];
     }
     if (m)

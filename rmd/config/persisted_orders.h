@@ -13,8 +13,8 @@
 
 #include "rmd/policy/policy.h"
 #include "rmd/host/power.h"
-#include "table.h"
-#include "topology.h"
+#include "libinvasive/table/table.h"
+#include "libinvasive/table/topology.h"
 #include "rmd/config/units.h"
 
 #include <stdbool.h>
@@ -43,6 +43,17 @@ struct rmd_persisted_orders {
     struct rmd_persisted_policy policy; /* root's choice, for users without one */
     int32_t drained[INV_MAX_CORES];     /* CPU numbers; of emulated cores, core numbers */
     struct rmd_persisted_user user[RMD_PERSISTED_USERS];
+};
+
+/* The memory file.  Two copies take turns: the valid copy is never written. */
+struct rmd_persisted_memory {
+    uint64_t magic;
+    uint32_t version;
+    _Atomic uint32_t valid; /* index of the valid copy */
+    uint32_t bytes;
+    _Atomic uint32_t nknobs;
+    struct rmd_persisted_orders copy[2];
+    struct rmd_power_knob knob[RMD_POWER_KNOBS];
 };
 
 /*

@@ -7,12 +7,12 @@
  */
 #define _GNU_SOURCE
 #include "rmd/config/settings.h"
-#include "cpulist.h"
+#include "libinvasive/base/cpulist.h"
 #include "rmd/config/metrics_address.h"
-#include "socket.h"
-#include "table.h"
+#include "libinvasive/table/socket.h"
+#include "libinvasive/table/table.h"
 #include "rmd/loop/text.h"
-#include "topology.h"
+#include "libinvasive/table/topology.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,7 +117,7 @@ static bool parse_fraction(const char *text, unsigned least, unsigned most, doub
 
 static bool is_machine(const char *text)
 {
-    static struct inv_topology unused;
+    struct inv_topology unused;
     return !inv_topology_emulate(&unused, text, false);
 }
 
@@ -157,7 +157,7 @@ static const struct {
     [RMD_KEY_SOCKET] = {"socket", "a path from / on, or @NAME, of 2 to 107 characters", false,
                         false},
     [RMD_KEY_SOCKET_GROUP] = {"socket-group",
-                              "the name of a group that there is, its number, or * for everybody",
+                              "the name of a group that there is, its number, or * for all users",
                               false, false},
     [RMD_KEY_ENFORCE] = {"enforce", "none, affinity or cpuset", false, false},
     [RMD_KEY_ENFORCE_ON] = {"enforce-on", "descendants or user", true, true},
@@ -317,7 +317,7 @@ report_error(struct parser *p, const char *format, ...)
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
     while (is_blank(*text))
         text++;
@@ -367,7 +367,7 @@ static void begin_section(struct parser *p, char *text)
         return;
     }
     text[length - 1] = '\0';
-    char *name = trim(text + 5);
+    char *name = trim_blanks(text + 5);
     if (!find_user_id(name, &uid)) {
         report_error(p, "[user %.60s]: there is no such user: use a name or number of one", name);
         return;
@@ -416,7 +416,7 @@ static void assign_key(struct parser *p, const char *key_name, const char *value
 
 static void parse_line(struct parser *p, char *text)
 {
-    text = trim(text);
+    text = trim_blanks(text);
     if (*text == '\0' || *text == '#')
         return;
     if (*text == '[') {
@@ -431,7 +431,7 @@ static void parse_line(struct parser *p, char *text)
         return;
     }
     *equals = '\0';
-    assign_key(p, trim(text), trim(equals + 1));
+    assign_key(p, trim_blanks(text), trim_blanks(equals + 1));
 }
 
 /* Bytes that have no place in a text file; 0 when there are none. */
@@ -533,7 +533,7 @@ unsigned rmd_config_load(struct rmd_settings *settings, const char *path, bool m
     if (!text)
         rmd_error("%s: cannot be read: %s", path, strerror(errno));
     else if (is_world_writable(fd))
-        rmd_error("%s: anybody may write to it: use chmod o-w", path);
+        rmd_error("%s: all users may write to it: use chmod o-w", path);
     else
         errors = rmd_config_parse(settings, path, text, bytes, complain_in_log, NULL);
     if (errors > RMD_CONFIG_ERRORS)

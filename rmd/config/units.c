@@ -6,8 +6,8 @@
  */
 #include "rmd/config/units.h"
 #include "rmd/policy/curve.h"
-#include "assertion.h"
-#include "scalability.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/table/scalability.h"
 
 #include <math.h>
 

@@ -10,7 +10,7 @@
 #include "rmd/placement/placement.h"
 #include "rmd/policy/policy.h"
 #include "rmd/placement/smt.h"
-#include "topology.h"
+#include "libinvasive/table/topology.h"
 
 struct rmd_units {
     unsigned count, ncores;

@@ -19,9 +19,9 @@
  */
 #define _GNU_SOURCE
 #include "rmd/domain/bell.h"
-#include "assertion.h"
-#include "futex.h"
-#include "now.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/base/futex.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/rate_limit.h"
 
 #include <signal.h>

@@ -4,7 +4,7 @@
 #define RMD_BELL_H
 
 #include "rmd/loop/loop.h"
-#include "table.h"
+#include "libinvasive/table/table.h"
 
 #include <pthread.h>
 

@@ -7,16 +7,77 @@
  * its cores, and asks for them as for any that it has lent.
  */
 #define _GNU_SOURCE
-#include "assertion.h"
-#include "core.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/table/core.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/loop/log.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/domain/replaced.h"
 #include "rmd/domain/state.h"
 
 #include <stdlib.h>
+
+/* --- what is not as rmd has left it */
+
+void rmd_domain_log_repaired(struct rmd_domain *d, const char *what)
+{
+    uint64_t now = inv_now_ns();
+    if (d->repaired_ns && now - d->repaired_ns < 1000000000u)
+        return;
+    d->repaired_ns = now;
+    rmd_error("a process has overwritten %s; restoring it", what);
+}
+
+static unsigned repair_slot(struct rmd_domain *d, unsigned slot)
+{
+    struct inv_slot *s = inv_slot_at(d->table, slot);
+    const struct rmd_process *p = &d->procs[slot];
+    uint32_t state = p->used ? INV_SLOT_LIVE : INV_SLOT_FREE;
+    if (atomic_load(&s->state) == state && (!p->used || s->pid == p->pid))
+        return 0;
+    if (p->used) {
+        s->pid = p->pid;
+        s->rank = p->rank;
+        s->size = p->size;
+        s->start_ns = p->start_ns;
+    } else {
+        inv_want_set(d->table, slot, false);
+    }
+    atomic_store(&s->state, state);
+    return 1;
+}
+
+static unsigned repair_words(struct rmd_domain *d)
+{
+    uint64_t members[INV_SLOT_WORDS] = {0};
+    unsigned wrong = 0;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        members[s / 64] |= (uint64_t)d->procs[s].used << s % 64;
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        inv_assert(d->owner[c] < INV_MAX_SLOTS && (d->owner[c] < 0 || d->procs[d->owner[c]].used));
+        bool reserved = d->grant[c] != RMD_GRANTED || d->resting[c];
+        unsigned name = reserved ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
+        if (!inv_core_repair(d->table, c, name, members))
+            continue;
+        wrong++;
+        if (rmd_domain_owns_cores(d))
+            inv_core_offer(d->table, c, INV_MAX_SLOTS);
+    }
+    return wrong;
+}
+
+unsigned rmd_domain_repair(struct rmd_domain *d)
+{
+    unsigned wrong = 0;
+    rmd_domain_mend_head(d);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        wrong += repair_slot(d, s);
+    return wrong + repair_words(d);
+}
+
+/* --- tokens */
 
 int rmd_domain_tokens_of(struct rmd_domain *d, unsigned slot)
 {

@@ -7,51 +7,22 @@
 #ifndef RMD_DOMAIN_H
 #define RMD_DOMAIN_H
 
-#include "rmd/domain/bell.h"
-#include "rmd/loop/dedup.h"
-#include "rmd/loop/loop.h"
-#include "rmd/domain/order.h"
+#include "rmd/config/control_protocol.h"
+#include "rmd/journal/report.h"
 #include "rmd/policy/policy.h"
-#include "protocol.h"
-#include "topology.h"
-#include "rmd/config/units.h"
+#include "libinvasive/table/protocol.h"
+#include "rmd/placement/smt.h"
+#include "libinvasive/table/topology.h"
 
 #include <sys/types.h>
 
-struct rmd_domain;
-struct rmd_trace;
+struct rmd_domain; /* domain_inside.h, for files of this folder only */
 
-struct rmd_process {
-    struct rmd_source pidfd; /* readable when the process has died */
-    struct rmd_domain *domain;
-    bool used;
-    pid_t pid;
-    int rank, size;             /* MPI's; -1 unknown */
-    uint64_t job;               /* a number that the ranks of one MPI job have in common */
-    uint64_t mark;              /* as it said, inv_launch_mark; 0: nothing.  Ranks of a job agree */
-    uint64_t launch;            /* what max_job_cores is for: that, else its session */
-    int local_rank, local_size; /* among the MPI ranks of this node; -1 unknown */
-    unsigned owned;             /* cores */
-    unsigned owned_units;       /* what it owns, as policies count it */
-    double iteration_s;         /* as it was announced last, */
-    unsigned iteration_cores;   /* with so many units owned */
-    uint64_t start_ns, settled_ns, owned_ns;
-    uint64_t start_ticks; /* procstat.h */
-    bool stopped, wanted; /* by a signal; it wanted cores then */
-    bool locks;           /* what shows that it is the same program still, replaced.h */
-    int loan;             /* tokens of it that others have meanwhile */
-    int assigned;         /* core that its slot says, where tokens are counted; INV_NO_CORE none */
-    struct rmd_order order; /* what an operator has said of it */
-    unsigned reported_owned; /* cores, by the last INV_EVENT_OWNER */
-    uint64_t reported_mark;  /* hash of these cores */
-};
-
-/* Orders for processes that have left; they hold again when the same process comes back. */
-enum { RMD_LEFT_ORDERS = 64 }; /* the last ones */
-struct rmd_left_order {
-    pid_t pid; /* 0: none */
-    uint64_t start_ticks;
-    struct rmd_order order;
+/* What an operator or the user has said about a process, see order.h. */
+struct rmd_order {
+    unsigned least, most; /* cores; 0: nothing said */
+    bool pinned;
+    uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are granted */
 };
 
 /* A process that has become another program: as that it may come again. */
@@ -59,21 +30,6 @@ enum { RMD_REPLACED = 64 };
 struct rmd_replaced {
     pid_t pid; /* 0: none */
     uint64_t start_ticks;
-};
-
-/* The report of a process, and its record at its end. */
-struct rmd_report {
-    struct inv_report report;
-    struct inv_record *record; /* report.record_bytes bytes; NULL when that is 0 */
-};
-
-struct rmd_reports {
-    struct rmd_report *items; /* oldest first */
-    unsigned count, capacity;
-    size_t record_bytes; /* of all of them */
-    uint64_t forgotten;  /* of which there were before the oldest */
-    bool holds;          /* report.c's, as is */
-    struct rmd_reports *next;
 };
 
 /* Position of a client in the reports of a domain.  rmd makes them one at a time, so that a client
@@ -94,67 +50,85 @@ enum rmd_grant {
     RMD_GRANTED
 };
 
-/* Only the holder of the loop's turn reads and writes it, but for `bell`, which bell.c uses. */
-struct rmd_domain {
-    /* set by the caller of rmd_domain_open */
-    struct inv_topology topology;
+/* What is said of a domain once. */
+struct rmd_domain_options {
+    const struct inv_topology *topology; /* copied */
     enum rmd_smt smt;
-    const struct rmd_policy *policy;
-    struct rmd_tuning tuning; /* RMD_TUNING */
-    unsigned procs_hint; /* 0 unknown */
-    unsigned reclaim_bound_us;
-    unsigned max_job_cores; /* that the processes of a launch own together; 0: no limit */
-    const double *delivered; /* of a core by each core, 0 unknown; may be NULL */
-    /* called when the last process has gone; one has, which may live on unmanaged; a core may have
-     * left; a table has been made or, fd -1, is to go: each may be NULL */
-    void (*emptied)(struct rmd_domain *);
-    void (*left)(struct rmd_domain *, unsigned slot, bool lives);
-    void (*core_left)(struct rmd_domain *);
-    void (*table_changed)(struct rmd_domain *, int fd);
-
-    struct rmd_units units;  /* what policies and placement give out */
-    struct inv_table *table; /* NULL before the first join */
-    int table_fd;
-    unsigned char grant[INV_MAX_CORES]; /* enum rmd_grant */
-    unsigned granted, units_granted;    /* granted cores, and units: a unit is granted as a whole */
-    bool changed;    /* since the last rmd_domain_share */
-    unsigned due;    /* units that will be, for those that are about to join */
-    unsigned tokens; /* that the table has been given */
-    struct inv_table *header; /* our copy of the table's constant part, rmd_domain_mend_head */
-    struct rmd_bell bell;
-    unsigned live;                           /* processes now */
-    unsigned joined, expected;               /* since the domain was last empty */
-    uint64_t jobs, newest_job;               /* numbers given out; that of the last to join */
-    uint64_t newest_launch;                  /* of which those are that are still to come */
-    struct rmd_process procs[INV_MAX_SLOTS]; /* by slot */
-    uint64_t moves;           /* of cores from one process to another */
-    int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
-    struct rmd_reports dead;
-    bool saves_state;        /* set by the caller: save the state for the next rmd (state.h) */
-    struct rmd_state *state; /* state.h; NULL without, or without a table */
-    int state_fd;
-    unsigned stopped;     /* processes */
-    uint64_t repaired_ns; /* said last that something was */
-    int amiss;            /* tokens that the table had too many at the last check, */
-    unsigned alike;       /* and at how many before it; check.c */
-    uid_t uid; /* of the domain's user; set by the caller of rmd_domain_open, for events */
-    struct rmd_left_order left_orders[RMD_LEFT_ORDERS];
-    unsigned nleft_orders; /* so far */
-    unsigned char resting[INV_MAX_CORES]; /* granted cores that no process may use, see order.h */
-    uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
-    struct rmd_trace *starting, *trace, *ending; /* trace.h; NULL: none */
-    struct rmd_dedup messages;                   /* that processes of a launch print once */
-    struct rmd_source closed_files; /* replaced.h; fd -1: none */
-    bool closed_files_wait;         /* not listened to now */
-    unsigned looked_at;             /* slots, so far */
-    struct rmd_replaced replaced[RMD_REPLACED]; /* the last ones since the domain was empty */
-    unsigned nreplaced;                         /* so far */
+    uid_t uid;               /* of the domain's user, for events */
+    unsigned procs_hint;     /* 0 unknown */
+    const double *delivered; /* of a core by each core, 0 unknown; may be NULL; not copied */
+    bool saves_state;        /* for the next rmd (state.h) */
+    /* use no inotify, since the kernel takes some 20 ms to end a watch (at 250 ticks a second): the
+     * next check, within a second, detects a member that has called exec and does not join again */
+    bool leaves_to_checks;
+    struct rmd_domain_calls {
+        void *context; /* of these, each of which may be NULL: */
+        void (*emptied)(void *context); /* the last process has gone */
+        /* one has, which may live on unmanaged */
+        void (*left)(void *context, unsigned slot, bool lives);
+        void (*core_left)(void *context); /* a core may have left */
+        /* a table has been made, with the state or, state_fd -1, without; -1, -1: it is to go */
+        void (*table_changed)(void *context, int table_fd, int state_fd);
+    } calls;
 };
 
-/* Prepare a domain without a process or core; makes no table yet.  Decides here what `units` are,
- * from topology and smt.  0, or -1 with errno. */
-int rmd_domain_open(struct rmd_domain *domain);
-void rmd_domain_close(struct rmd_domain *domain);
+/* What may change later, rmd_domain_set_rules. */
+struct rmd_domain_rules {
+    const struct rmd_policy *policy;
+    struct rmd_tuning tuning; /* RMD_TUNING */
+    unsigned reclaim_bound_us;
+    unsigned max_job_cores; /* that the processes of a launch own together; 0: no limit */
+};
+
+/* A domain without a process or core; makes no table yet.  NULL: no memory. */
+struct rmd_domain *rmd_domain_new(const struct rmd_domain_options *options);
+void rmd_domain_free(struct rmd_domain *domain);
+
+/* rmd_domain_set_rules - also the first time.  Decisions from then on are by these;
+ * rmd_domain_reconfigured decides at once. */
+void rmd_domain_set_rules(struct rmd_domain *domain, const struct rmd_domain_rules *rules);
+void rmd_domain_reconfigured(struct rmd_domain *domain);
+/* Units that the domain will have, for those that are about to join; 0: those that it has. */
+void rmd_domain_set_due(struct rmd_domain *domain, unsigned units);
+
+/* --- a look at a domain.  What is returned by address changes with the domain. */
+
+struct rmd_domain_counts {
+    unsigned live, stopped;                                 /* processes now; stopped by a signal */
+    unsigned granted, units_granted;                        /* cores, and units */
+    uint64_t moves;                                         /* of cores between processes, so far */
+    uint64_t joins, leaves, deaths, decisions, decision_ns; /* so far */
+};
+
+/* A process of the domain. */
+struct rmd_member {
+    pid_t pid;
+    int pidfd, rank;      /* the domain's; MPI's, -1 unknown */
+    uint64_t start_ticks; /* procstat.h */
+    unsigned owned;       /* cores */
+    const struct rmd_order *order;
+};
+
+uid_t rmd_domain_uid(const struct rmd_domain *domain);
+const struct inv_topology *rmd_domain_topology(const struct rmd_domain *domain);
+const struct rmd_domain_rules *rmd_domain_rules(const struct rmd_domain *domain);
+struct rmd_domain_counts rmd_domain_counts(const struct rmd_domain *domain);
+unsigned rmd_domain_live(const struct rmd_domain *domain); /* processes */
+unsigned rmd_domain_granted(const struct rmd_domain *domain); /* cores */
+/* False: the slot has no process. */
+bool rmd_domain_member(const struct rmd_domain *domain, unsigned slot, struct rmd_member *member);
+/* RMD_REPLACED of them. */
+const struct rmd_replaced *rmd_domain_replaced(const struct rmd_domain *domain);
+/* The table, which processes write to, and its descriptor: NULL and -1 before the first join. */
+struct inv_table *rmd_domain_table(const struct rmd_domain *domain);
+int rmd_domain_table_fd(const struct rmd_domain *domain);
+
+/* Of a core: is it granted; the slot of its owner, or -1; does it rest (order.h); and the slot of
+ * the member that holds it now, a hint, with the thread that does, or -1. */
+enum rmd_grant rmd_domain_grant(const struct rmd_domain *domain, unsigned core);
+int rmd_domain_owner(const struct rmd_domain *domain, unsigned core);
+bool rmd_domain_rests(const struct rmd_domain *domain, unsigned core);
+int rmd_domain_holder(const struct rmd_domain *domain, unsigned core, pid_t *tid);
 
 /*
  * rmd_domain_admit - grants the core to the domain, without an owner at first.
@@ -170,13 +144,10 @@ bool rmd_domain_has_left(struct rmd_domain *domain, unsigned core);
 void rmd_domain_expel(struct rmd_domain *domain, unsigned core);
 void rmd_domain_share(struct rmd_domain *domain);
 
-/* Another policy, tuning, bound or limit, which the caller has put into *domain. */
-void rmd_domain_reconfigured(struct rmd_domain *domain);
-
 /*
  * rmd_domain_take_over - takes over the core table and the state (state.h) of a former rmd.  The
  * domain must have no process.  Its living members are members again; those that have died are
- * removed.  domain->grant becomes that of the state.
+ * removed.  The granted cores become those of the state.
  * Returns the number of members; the domain owns both descriptors if it has a table then.  Or
  * returns -1, errno EPROTO: another version, or no table and state; ESTALE: of other cores.
  */
@@ -219,8 +190,8 @@ void rmd_domain_leave(struct rmd_domain *domain, pid_t pid);
 /* Something has changed that the policy may look at. */
 void rmd_domain_reconsider(struct rmd_domain *domain);
 
-/* Orders have changed: decide again in any case. */
-void rmd_domain_reorder(struct rmd_domain *domain);
+/* Another order about the process in this slot: decides again in any case. */
+void rmd_domain_set_order(struct rmd_domain *domain, unsigned slot, const struct rmd_order *order);
 /* So many cores can be guaranteed to this process, as things are: what there is, without what is
  * pinned and what the others need at least. */
 unsigned rmd_domain_most(struct rmd_domain *domain, unsigned slot);
@@ -229,6 +200,10 @@ int rmd_domain_slot(struct rmd_domain *domain, pid_t pid);
 
 /* From now on this policy decides; owners change at once. */
 void rmd_domain_set_policy(struct rmd_domain *domain, const struct rmd_policy *policy);
+
+/* Is this message, which all processes of the launch print, the first of the launch?  Asked once
+ * for each. */
+bool rmd_domain_says_first(struct rmd_domain *domain, uint64_t launch);
 
 /*
  * rmd_domain_observe - a read-only descriptor of the table; the caller closes it.  Before the first

@@ -1,10 +1,101 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* domain_inside.h - declarations that check.c, domain.c, member.c and takeover.c share. */
+/* domain_inside.h - the domain as the files of this folder see it, and what they share. */
 #ifndef RMD_DOMAIN_INSIDE_H
 #define RMD_DOMAIN_INSIDE_H
 
+#include "rmd/domain/bell.h"
+#include "rmd/loop/dedup.h"
 #include "rmd/domain/domain.h"
-#include "rmd/domain/events.h"
+#include "rmd/journal/events.h"
+#include "rmd/loop/loop.h"
+#include "rmd/config/units.h"
+
+struct rmd_process {
+    struct rmd_source pidfd; /* readable when the process has died */
+    struct rmd_domain *domain;
+    bool used;
+    pid_t pid;
+    int rank, size;             /* MPI's; -1 unknown */
+    uint64_t job;               /* a number that the ranks of one MPI job have in common */
+    uint64_t mark;              /* as it said, inv_launch_mark; 0: nothing.  Ranks of a job agree */
+    uint64_t launch;            /* what max_job_cores is for: that, else its session */
+    int local_rank, local_size; /* among the MPI ranks of this node; -1 unknown */
+    unsigned owned;             /* cores */
+    unsigned owned_units;       /* what it owns, as policies count it */
+    double iteration_s;         /* as it was announced last, */
+    unsigned iteration_cores;   /* with so many units owned */
+    uint64_t start_ns, settled_ns, owned_ns;
+    uint64_t start_ticks; /* procstat.h */
+    bool stopped, wanted; /* by a signal; it wanted cores then */
+    bool locks;           /* what shows that it is the same program still, replaced.h */
+    int loan;             /* tokens of it that others have meanwhile */
+    int assigned;         /* core that its slot says, where tokens are counted; INV_NO_CORE none */
+    struct rmd_order order; /* what an operator has said of it */
+    unsigned reported_owned; /* cores, by the last INV_EVENT_OWNER */
+    uint64_t reported_mark;  /* hash of these cores */
+};
+
+/* Orders for processes that have left; they hold again when the same process comes back. */
+enum { RMD_LEFT_ORDERS = 64 }; /* the last ones */
+struct rmd_left_order {
+    pid_t pid; /* 0: none */
+    uint64_t start_ticks;
+    struct rmd_order order;
+};
+
+/* Only the holder of the loop's turn reads and writes it, but for `bell`, which bell.c uses. */
+struct rmd_domain {
+    /* as rmd_domain_options and rmd_domain_rules say */
+    struct inv_topology topology;
+    enum rmd_smt smt;
+    uid_t uid;
+    unsigned procs_hint;
+    const double *delivered;
+    bool saves_state, leaves_to_checks;
+    struct rmd_domain_calls calls;
+    struct rmd_domain_rules rules;
+
+    struct rmd_units units;  /* what policies and placement give out */
+    struct inv_table *table; /* NULL before the first join */
+    int table_fd;
+    unsigned char grant[INV_MAX_CORES]; /* enum rmd_grant */
+    unsigned granted, units_granted;    /* granted cores, and units: a unit is granted as a whole */
+    bool changed;    /* since the last rmd_domain_share */
+    unsigned due;    /* units that will be, for those that are about to join */
+    unsigned tokens; /* that the table has been given */
+    struct inv_table *header; /* our copy of the table's constant part, rmd_domain_mend_head */
+    struct rmd_bell bell;
+    unsigned live;                           /* processes now */
+    unsigned joined, expected;               /* since the domain was last empty */
+    uint64_t jobs, newest_job;               /* numbers given out; that of the last to join */
+    uint64_t newest_launch;                  /* of which those are that are still to come */
+    struct rmd_process procs[INV_MAX_SLOTS]; /* by slot */
+    uint64_t moves;           /* of cores from one process to another */
+    int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
+    struct rmd_reports dead;
+    struct rmd_state *state; /* state.h; NULL without, or without a table */
+    int state_fd;
+    unsigned stopped;     /* processes */
+    uint64_t repaired_ns; /* said last that something was */
+    int amiss;            /* tokens that the table had too many at the last check, */
+    unsigned alike;       /* and at how many before it; check.c */
+    struct rmd_left_order left_orders[RMD_LEFT_ORDERS];
+    unsigned nleft_orders; /* so far */
+    unsigned char resting[INV_MAX_CORES]; /* granted cores that no process may use, see order.h */
+    uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
+    struct rmd_trace *starting, *trace, *ending; /* trace.h; NULL: none */
+    struct rmd_dedup messages;                   /* that processes of a launch print once */
+    struct rmd_source closed_files; /* replaced.h; fd -1: none */
+    bool closed_files_wait;         /* not listened to now */
+    unsigned looked_at;             /* slots, so far */
+    struct rmd_replaced replaced[RMD_REPLACED]; /* the last ones since the domain was empty */
+    unsigned nreplaced;                         /* so far */
+};
+
+/* rmd_domain_open - prepares what is zeros but for the options and rules.  0, or -1 with errno.
+ * rmd_domain_close - frees all but *domain. */
+int rmd_domain_open(struct rmd_domain *domain);
+void rmd_domain_close(struct rmd_domain *domain);
 
 /* Uses this table.  The domain owns fd from then on, also if it fails.  0, or -1 with errno. */
 int rmd_domain_use_table(struct rmd_domain *domain, struct inv_table *table, int fd);
@@ -20,14 +111,26 @@ void rmd_domain_mend_head(struct rmd_domain *domain);
 void rmd_domain_settle(struct rmd_domain *domain);
 void rmd_domain_show_owned(struct inv_slot *slot, const struct rmd_process *process);
 
+/* Do cores have owners in the domain's table?  Else tokens are counted, or there is no table. */
+static inline bool rmd_domain_owns_cores(const struct rmd_domain *d)
+{
+    return d->table && d->table->mode == INV_MODE_PINNED;
+}
+
 /* Lets the policy decide, and moves cores.  must: the members have changed, so cores move even if
  * little is gained. */
 void rmd_domain_redistribute(struct rmd_domain *domain, bool must);
+
+/* Decides if a constraint is new. */
+void rmd_domain_answer_constraints(struct rmd_domain *domain);
 
 /* Adds an event of this process (events.h). */
 void rmd_domain_add_event(const struct rmd_domain *domain, const struct rmd_process *process,
                           enum inv_event_kind kind, unsigned before, unsigned after,
                           const char *text);
+
+/* The report of the process in this slot as of now; end_ns 0: it lives. */
+struct rmd_report rmd_domain_report_of(struct rmd_domain *domain, unsigned slot, uint64_t end_ns);
 
 /* Notice the death of the process in this slot.  0, or -1 with errno. */
 int rmd_domain_watch(struct rmd_domain *domain, unsigned slot, int pidfd);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * member.c - the members of a domain: processes join, each in a slot of the table and as a part of
- * a job, and leave or die.  domain.c divides the cores among them.
+ * a job, and leave or die.  divide.c divides the cores among them.
  */
 #define _GNU_SOURCE
-#include "assertion.h"
-#include "core.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/table/core.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/loop/log.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
+#include "rmd/domain/order.h"
 #include "rmd/domain/replaced.h"
-#include "rmd/domain/report.h"
-#include "scalability.h"
+#include "rmd/journal/report.h"
+#include "libinvasive/table/scalability.h"
 #include "rmd/domain/state.h"
 #include "rmd/loop/text.h"
 #include "rmd/domain/trace.h"
@@ -38,18 +39,18 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     d->stopped -= p->stopped;
     inv_slot_reap(d->table, slot, &freed); /* at once: other processes wait for these cores */
     rmd_domain_settle(d);
-    struct rmd_report report = rmd_report_of(d, slot, p->settled_ns);
+    struct rmd_report report = rmd_domain_report_of(d, slot, p->settled_ns);
     report.report.left = left;
     rmd_debug("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
               freed);
     rmd_reports_add(&d->dead, &report);
     rmd_trace_gone(d, slot, left);
-    rmd_record_clear(d, slot);
+    rmd_record_clear(d->table, d->table_fd, slot);
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] == (int)slot)
             d->owner[c] = RMD_NO_OWNER;
-    if (d->left)
-        d->left(d, slot, left);
+    if (d->calls.left)
+        d->calls.left(d->calls.context, slot, left);
     rmd_domain_unwatch(d, slot);
     if (left)
         rmd_order_keep(d, p);
@@ -71,8 +72,8 @@ void rmd_domain_reset(struct rmd_domain *d)
     for (unsigned i = 0; i < INV_ARRIVAL_LINES / 64; i++)
         atomic_store(&d->table->arrival_lines_used[i], 0);
     rmd_state_save(d);
-    if (d->emptied)
-        d->emptied(d);
+    if (d->calls.emptied)
+        d->calls.emptied(d->calls.context);
 }
 
 static void remove_and_divide(struct rmd_domain *d, unsigned slot, bool left)
@@ -119,6 +120,11 @@ int rmd_domain_slot(struct rmd_domain *d, pid_t pid)
         if (d->procs[s].used && d->procs[s].pid == pid)
             return s;
     return -1;
+}
+
+bool rmd_domain_says_first(struct rmd_domain *d, uint64_t launch)
+{
+    return rmd_dedup_first(&d->messages, launch);
 }
 
 void rmd_domain_leave(struct rmd_domain *d, pid_t pid)

@@ -2,8 +2,8 @@
 /* order.c - see order.h. */
 #define _GNU_SOURCE
 #include "rmd/domain/order.h"
-#include "core.h"
-#include "rmd/domain/domain.h"
+#include "libinvasive/table/core.h"
+#include "rmd/domain/domain_inside.h"
 #include "rmd/host/enforce.h"
 #include "rmd/loop/log.h"
 
@@ -19,13 +19,11 @@ void rmd_order_apply(const struct rmd_order *o, struct rmd_need *need)
         need->min_cores = need->max_cores;
 }
 
-static bool has_order(const struct rmd_order *o) { return o->least || o->most || o->pinned; }
-
 bool rmd_orders_any(const struct rmd_domain *d)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         const struct rmd_process *p = &d->procs[s];
-        if (p->used && has_order(&p->order))
+        if (p->used && rmd_order_is_set(&p->order))
             return true;
     }
     return false;
@@ -147,7 +145,7 @@ void rmd_order_force(struct rmd_domain *d)
 
 void rmd_order_keep(struct rmd_domain *d, const struct rmd_process *p)
 {
-    if (!has_order(&p->order))
+    if (!rmd_order_is_set(&p->order))
         return;
     d->left_orders[d->nleft_orders++ % RMD_LEFT_ORDERS] =
         (struct rmd_left_order){p->pid, p->start_ticks, p->order};

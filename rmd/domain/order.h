@@ -13,22 +13,17 @@
 #ifndef RMD_ORDER_H
 #define RMD_ORDER_H
 
-#include "rmd/config/control_protocol.h"
-#include "rmd/policy/policy.h"
+#include "rmd/domain/domain.h"
 
-#include <sys/types.h>
-
-struct rmd_domain;
 struct rmd_process;
-
-struct rmd_order {
-    unsigned least, most; /* cores; 0: nothing said */
-    bool pinned;
-    uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are granted */
-};
 
 /* Applies the order to what the process asks for: need->min_cores and max_cores, in cores. */
 void rmd_order_apply(const struct rmd_order *order, struct rmd_need *need);
+
+static inline bool rmd_order_is_set(const struct rmd_order *order)
+{
+    return order->least || order->most || order->pinned;
+}
 
 /* Is there an order for a process of the domain? */
 bool rmd_orders_any(const struct rmd_domain *domain);

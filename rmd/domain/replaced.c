@@ -5,7 +5,7 @@
 #include "rmd/domain/replaced.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/loop/log.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/domain/state.h"
@@ -144,18 +144,11 @@ static void handle_file_closed(struct rmd_source *source, uint32_t events)
     check_within_limit((void *)((char *)source - offsetof(struct rmd_domain, closed_files)), begun);
 }
 
-static bool left_to_checks;
-
-void rmd_replaced_leave_to_checks(void)
-{
-    left_to_checks = true;
-}
-
 void rmd_replaced_watch(struct rmd_domain *d)
 {
     char path[PATH_BYTES];
     proc_fd_path(path, d->table_fd);
-    int fd = left_to_checks ? -1 : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    int fd = d->leaves_to_checks ? -1 : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     d->closed_files = (struct rmd_source){fd, handle_file_closed};
     d->closed_files_wait = false;
     if (fd < 0 ||

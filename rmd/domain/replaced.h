@@ -19,11 +19,6 @@
  * there is no file, and an exec will not be detected. */
 int rmd_replaced_begin(struct rmd_domain *domain, unsigned slot);
 
-/* For an rmd whose launcher waits for its end: use no inotify from now on, since the kernel takes
- * some 20 ms to end a watch (at 250 ticks a second).  The next check, within a second, detects a
- * member that has called exec and does not join again. */
-void rmd_replaced_leave_to_checks(void);
-
 /* Hear of files of the domain's table that are closed.  Where the kernel gives no more watches to
  * this user, rmd_replaced_check is called by the checks only. */
 void rmd_replaced_watch(struct rmd_domain *domain);

@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/domain/state.h"
-#include "rmd/domain/domain.h"
+#include "rmd/domain/domain_inside.h"
 #include "rmd/host/procstat.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #ifndef RMD_STATE_H
 #define RMD_STATE_H
 
-#include "table.h"
+#include "libinvasive/table/table.h"
 
 #include <sys/types.h>
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * trace.h - moves the events of a domain's processes (libinvasive/trace.h) to a file.
- *
- * A thread writes the file, and rmd never waits for it: the file is a client's, and may be on a
- * disk that does not answer.  The main thread queues for it, in order, which processes join and
- * leave, and which table there is.  Only rmd's main thread calls these.
+ * trace.h - the trace of a domain: a thread of its own moves the events of the domain's processes to
+ * a client's file (trace_writer.h).  Only rmd's main thread calls these.
  */
 #ifndef RMD_TRACE_H
 #define RMD_TRACE_H
@@ -16,8 +13,8 @@
  * EBUSY: there is a trace. */
 int rmd_trace_start(struct rmd_domain *domain, uid_t taker, int client);
 
-/* The user that has begun the trace.  There must be one. */
-uid_t rmd_trace_taker(const struct rmd_domain *domain);
+/* The user that has begun the trace.  False: no trace is being taken. */
+bool rmd_trace_taker(const struct rmd_domain *domain, uid_t *taker);
 
 /* Ends the trace, if there is one.  Owns the socket `client` (-1: none) from then on; the client
  * gets an answer when the file is complete. */

@@ -15,7 +15,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/host/cgroup.h"
-#include "cpulist.h"
+#include "libinvasive/base/cpulist.h"
 #include "rmd/loop/log.h"
 #include "rmd/host/procstat.h"
 
@@ -44,9 +44,12 @@ struct leftover {
     bool said;    /* that its processes stay */
 };
 
-static char base[PATH_MAX], top[PATH_MAX]; /* top: of the hierarchy */
-static bool version_2;
-static struct leftover *leftovers;
+/* Only the loop's thread reads and writes it. */
+static struct {
+    char base[PATH_MAX], top[PATH_MAX]; /* top: of the hierarchy */
+    bool version_2;
+    struct leftover *leftovers;
+} tree;
 
 /* DIRECTORY/NAME */
 static bool path_of(char path[PATH_MAX], const char *directory, const char *name)
@@ -98,7 +101,7 @@ static bool group_of(char path[PATH_MAX], uid_t uid)
 {
     char name[32];
     name_of(name, uid);
-    return path_of(path, base, name);
+    return path_of(path, tree.base, name);
 }
 
 /* --- paths of groups */
@@ -118,7 +121,7 @@ static bool group_of_process(pid_t pid, char path[PATH_MAX])
             continue;
         *group++ = '\0';
         group[strcspn(group, "\n")] = '\0';
-        found = version_2 ? !strncmp(line, "0:", 2) && !*controllers
+        found = tree.version_2 ? !strncmp(line, "0:", 2) && !*controllers
                           : strstr(controllers, "cpuset") != NULL;
         if (found)
             snprintf(path, PATH_MAX, "%.*s", PATH_MAX - 1, group);
@@ -138,7 +141,7 @@ static bool is_group_of(const char *group, uid_t uid)
     const char *last = strrchr(group, '/');
     if (!last || strcmp(last + 1, name) != 0 || strstr(group, "/.."))
         return false;
-    if (!path_of(path, top, group + 1) || stat(path, &a))
+    if (!path_of(path, tree.top, group + 1) || stat(path, &a))
         return true;
     return group_of(own, uid) && !stat(own, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
@@ -152,7 +155,7 @@ static bool mount_point(char path[PATH_MAX])
     while (f && !found && fgets(line, sizeof line, f)) {
         if (sscanf(line, "%*s %1023s %31s %511s", where, type, options) != 3)
             continue;
-        found = version_2 ? !strcmp(type, "cgroup2")
+        found = tree.version_2 ? !strcmp(type, "cgroup2")
                           : !strcmp(type, "cgroup") && strstr(options, "cpuset");
         if (found)
             snprintf(path, PATH_MAX, "%s", where);
@@ -165,7 +168,7 @@ static bool mount_point(char path[PATH_MAX])
 static bool controls_cpusets(const char *directory)
 {
     char controllers[512];
-    return !version_2 || (read_text(directory, "cgroup.controllers", controllers,
+    return !tree.version_2 || (read_text(directory, "cgroup.controllers", controllers,
                                     sizeof controllers) &&
                           strstr(controllers, "cpuset"));
 }
@@ -174,18 +177,19 @@ static bool controls_cpusets(const char *directory)
 static bool find_own(bool v2)
 {
     char own[PATH_MAX];
-    version_2 = v2;
-    return mount_point(top) && group_of_process(getpid(), own) &&
-           path_of(base, top, own[0] == '/' ? own + 1 : own) && controls_cpusets(base);
+    tree.version_2 = v2;
+    return mount_point(tree.top) && group_of_process(getpid(), own) &&
+           path_of(tree.base, tree.top, own[0] == '/' ? own + 1 : own) &&
+           controls_cpusets(tree.base);
 }
 
 /* The uppermost directory above base that is a group, too. */
 static void find_top(void)
 {
-    snprintf(top, sizeof top, "%s", base);
-    for (char *slash; (slash = strrchr(top, '/')) != NULL && slash != top;) {
+    snprintf(tree.top, sizeof tree.top, "%s", tree.base);
+    for (char *slash; (slash = strrchr(tree.top, '/')) != NULL && slash != tree.top;) {
         *slash = '\0';
-        if (!has_file(top, "cgroup.procs")) {
+        if (!has_file(tree.top, "cgroup.procs")) {
             *slash = '/';
             return;
         }
@@ -196,7 +200,7 @@ static void find_top(void)
 
 static void free_leftover(struct leftover *l)
 {
-    struct leftover **link = &leftovers;
+    struct leftover **link = &tree.leftovers;
     while (*link != l)
         link = &(*link)->next;
     *link = l->next;
@@ -206,7 +210,7 @@ static void free_leftover(struct leftover *l)
 
 static struct leftover *leftover_of(uid_t uid)
 {
-    struct leftover *l = leftovers;
+    struct leftover *l = tree.leftovers;
     while (l && l->uid != uid)
         l = l->next;
     return l;
@@ -217,15 +221,15 @@ static struct leftover *add_leftover(uid_t uid, const char *home)
     struct leftover *l = calloc(1, sizeof *l);
     if (!l)
         return NULL;
-    *l = (struct leftover){leftovers, uid, home ? strdup(home) : NULL, false, false};
-    return leftovers = l;
+    *l = (struct leftover){tree.leftovers, uid, home ? strdup(home) : NULL, false, false};
+    return tree.leftovers = l;
 }
 
 /* Groups of a former rmd: of members that rmd is about to take over, or of users without
  * members. */
 static void find_leftovers(void)
 {
-    DIR *groups = opendir(base);
+    DIR *groups = opendir(tree.base);
     unsigned uid;
     char name[32];
     for (struct dirent *e; groups && (e = readdir(groups)) != NULL;) {
@@ -254,7 +258,7 @@ static bool enter_group(const char *group, pid_t pid, int pidfd)
 static bool find_home(char path[PATH_MAX], const char *home)
 {
     errno = ENOENT;
-    return home && home[0] == '/' && !strstr(home, "/..") && path_of(path, top, home + 1) &&
+    return home && home[0] == '/' && !strstr(home, "/..") && path_of(path, tree.top, home + 1) &&
            has_file(path, "cgroup.procs");
 }
 
@@ -310,8 +314,8 @@ static bool move_processes_out(const char *group, uid_t uid, const char *home)
 static void allow_all_cpus(struct leftover *l, const char *group)
 {
     char list[4096];
-    const char *all = version_2 ? "cpuset.cpus.effective" : "cpuset.cpus";
-    if (!l->widened && read_text(base, all, list, sizeof list))
+    const char *all = tree.version_2 ? "cpuset.cpus.effective" : "cpuset.cpus";
+    if (!l->widened && read_text(tree.base, all, list, sizeof list))
         l->widened = write_text(group, "cpuset.cpus", list, O_TRUNC);
 }
 
@@ -334,13 +338,13 @@ static void remove_leftover(struct leftover *l)
 
 void rmd_cgroup_remove_leftovers(void)
 {
-    for (struct leftover *l = leftovers, *next; l; l = next) {
+    for (struct leftover *l = tree.leftovers, *next; l; l = next) {
         next = l->next;
         remove_leftover(l);
     }
 }
 
-bool rmd_cgroup_has_leftovers(void) { return leftovers != NULL; }
+bool rmd_cgroup_has_leftovers(void) { return tree.leftovers != NULL; }
 
 void rmd_cgroup_release(uid_t uid, const char *home)
 {
@@ -372,32 +376,35 @@ static bool enter_as_self(const char *group)
 static bool enable_cpusets(void)
 {
     char own[PATH_MAX];
-    if (has_processes(base) && (!path_of(own, base, "rmd") || !enter_as_self(own)))
+    if (has_processes(tree.base) && (!path_of(own, tree.base, "rmd") || !enter_as_self(own)))
         return false;
     errno = EBUSY;
-    return !has_processes(base) && write_text(base, "cgroup.subtree_control", "+cpuset", 0);
+    return !has_processes(tree.base) &&
+           write_text(tree.base, "cgroup.subtree_control", "+cpuset", 0);
 }
 
 bool rmd_cgroup_open(const char *told)
 {
     if (told) {
-        snprintf(base, sizeof base, "%s", told);
-        version_2 = has_file(base, "cgroup.controllers");
+        snprintf(tree.base, sizeof tree.base, "%s", told);
+        tree.version_2 = has_file(tree.base, "cgroup.controllers");
         find_top();
     }
     if (told
-            ? !has_file(base, version_2 ? "cgroup.procs" : "cpuset.cpus") || !controls_cpusets(base)
+            ? !has_file(tree.base, tree.version_2 ? "cgroup.procs" : "cpuset.cpus") ||
+                  !controls_cpusets(tree.base)
             : !find_own(true) && !find_own(false)) {
         rmd_log(RMD_WARNING, "no control group with cpusets%s%s", told ? " at " : " is there",
                 told ? told : "");
         return false;
     }
-    if (version_2 ? !enable_cpusets() : access(base, W_OK) != 0) {
-        rmd_log(RMD_WARNING, "cannot make groups with cpusets in %s: %s", base, strerror(errno));
+    if (tree.version_2 ? !enable_cpusets() : access(tree.base, W_OK) != 0) {
+        rmd_log(RMD_WARNING, "cannot make groups with cpusets in %s: %s", tree.base,
+                strerror(errno));
         return false;
     }
     find_leftovers();
-    rmd_log(RMD_INFO, "groups with cpusets, version %d, in %s", version_2 ? 2 : 1, base);
+    rmd_log(RMD_INFO, "groups with cpusets, version %d, in %s", tree.version_2 ? 2 : 1, tree.base);
     return true;
 }
 
@@ -412,7 +419,7 @@ bool rmd_cgroup_confine(uid_t uid, const struct inv_cpus *cpus)
     if (!inv_cpulist_print(cpus, list, sizeof list) || !group_of(group, uid) ||
         (mkdir(group, 0755) && errno != EEXIST) || !write_text(group, "cpuset.cpus", list, O_TRUNC))
         return false;
-    return version_2 || !read_text(base, "cpuset.mems", nodes, sizeof nodes) ||
+    return tree.version_2 || !read_text(tree.base, "cpuset.mems", nodes, sizeof nodes) ||
            write_text(group, "cpuset.mems", nodes, O_TRUNC);
 }
 

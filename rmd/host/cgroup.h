@@ -6,7 +6,7 @@
 #ifndef RMD_CGROUP_H
 #define RMD_CGROUP_H
 
-#include "cpus.h"
+#include "libinvasive/base/cpus.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -6,7 +6,7 @@
 #ifndef RMD_DELIVERY_H
 #define RMD_DELIVERY_H
 
-#include "table.h"
+#include "libinvasive/table/table.h"
 
 struct rmd_delivery {
     struct rmd_cpu_time {

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/host/enforce.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 
 #include <dirent.h>

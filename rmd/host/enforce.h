@@ -3,7 +3,7 @@
 #ifndef RMD_ENFORCE_H
 #define RMD_ENFORCE_H
 
-#include "cpus.h"
+#include "libinvasive/base/cpus.h"
 
 #include <sys/types.h>
 

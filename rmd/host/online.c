@@ -2,7 +2,7 @@
 /* online.c - a list of CPUs such as 0-3,6. */
 #define _GNU_SOURCE
 #include "rmd/host/online.h"
-#include "cpulist.h"
+#include "libinvasive/base/cpulist.h"
 #include "rmd/host/sysfile.h"
 
 #include <stdio.h>

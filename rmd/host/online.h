@@ -3,7 +3,7 @@
 #ifndef RMD_ONLINE_H
 #define RMD_ONLINE_H
 
-#include "topology.h"
+#include "libinvasive/table/topology.h"
 
 /*
  * rmd_online - reads ROOT/sys/devices/system/cpu/online.

@@ -14,7 +14,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/host/peer.h"
-#include "futex.h"
+#include "libinvasive/base/futex.h"
 #include "rmd/loop/log.h"
 
 #include <errno.h>
@@ -31,20 +31,24 @@
 enum { CHILDREN_EARLY = 16, CHILDREN_MAX = 64, PARKED_MAX = 256 };
 enum { LINGER_US = 100000, SKIPPED_MAX = 4 };
 
-static int spare_fd = -1;
-static pid_t child[CHILDREN_MAX];
-static int parked[PARKED_MAX];
-static unsigned nparked;
-static uint32_t forks;
-static _Atomic uint32_t *closed; /* futex, shared with the children: for so many of them all is */
+/* Only the loop's thread reads and writes it. */
+static struct {
+    int spare_fd;
+    pid_t child[CHILDREN_MAX];
+    int parked[PARKED_MAX];
+    unsigned nparked;
+    uint32_t forks;
+    _Atomic uint32_t *closed; /* futex, shared with the children: for so many of them all is */
+    bool said_slow, said_full; /* warnings that are logged once */
+} peers = {.spare_fd = -1};
 
 void rmd_peer_begin(void)
 {
-    if (spare_fd < 0)
-        spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (!closed)
-        closed =
-            mmap(NULL, sizeof *closed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (peers.spare_fd < 0)
+        peers.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (!peers.closed)
+        peers.closed = mmap(NULL, sizeof *peers.closed, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
 /* --- to hear, and to close */
@@ -94,9 +98,9 @@ static void ignore_signal(int signal) { (void)signal; }
 static unsigned next_parked(unsigned from)
 {
     unsigned least = ~0U;
-    for (unsigned i = 0; i < nparked; i++)
-        if ((unsigned)parked[i] >= from && (unsigned)parked[i] < least)
-            least = (unsigned)parked[i];
+    for (unsigned i = 0; i < peers.nparked; i++)
+        if ((unsigned)peers.parked[i] >= from && (unsigned)peers.parked[i] < least)
+            least = (unsigned)peers.parked[i];
     return least;
 }
 
@@ -126,12 +130,13 @@ static void run_child(pid_t parent, uint32_t number)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigaction(SIGALRM, &on_alarm, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
-    for (unsigned i = 0; i < nparked; i++)
-        while (getppid() == parent && discard_message(parked[i], 0))
+    for (unsigned i = 0; i < peers.nparked; i++)
+        while (getppid() == parent && discard_message(peers.parked[i], 0))
             ;
     /* partner: hand_to_child */
-    for (uint32_t now; (int32_t)((now = atomic_load(closed)) - number) < 0 && getppid() == parent;)
-        inv_futex_wait(closed, now, -1, true);
+    for (uint32_t now;
+         (int32_t)((now = atomic_load(peers.closed)) - number) < 0 && getppid() == parent;)
+        inv_futex_wait(peers.closed, now, -1, true);
     _exit(0);
 }
 
@@ -140,28 +145,27 @@ static void run_child(pid_t parent, uint32_t number)
 static pid_t *free_child_entry(unsigned of)
 {
     for (unsigned i = 0; i < of; i++)
-        if (!child[i] || waitpid(child[i], NULL, WNOHANG))
-            return &child[i];
+        if (!peers.child[i] || waitpid(peers.child[i], NULL, WNOHANG))
+            return &peers.child[i];
     return NULL;
 }
 
 static void hand_to_child(bool at_once)
 {
-    static bool said;
     pid_t *place = free_child_entry(at_once ? CHILDREN_MAX : CHILDREN_EARLY);
     pid_t parent = getpid();
-    if (!place && !said)
+    if (!place && !peers.said_slow)
         rmd_log(RMD_WARNING, "descriptors that clients have sent take long to close");
-    said |= !place;
-    pid_t pid = place && closed != MAP_FAILED ? fork() : -1;
+    peers.said_slow |= !place;
+    pid_t pid = place && peers.closed != MAP_FAILED ? fork() : -1;
     if (pid < 0)
         return; /* with the next one */
     if (!pid)
-        run_child(parent, forks + 1);
-    while (nparked)
-        close(parked[--nparked]);
-    atomic_store(closed, ++forks); /* seq_cst: partner is run_child */
-    inv_futex_wake(closed, INT_MAX, true);
+        run_child(parent, peers.forks + 1);
+    while (peers.nparked)
+        close(peers.parked[--peers.nparked]);
+    atomic_store(peers.closed, ++peers.forks); /* seq_cst: partner is run_child */
+    inv_futex_wake(peers.closed, INT_MAX, true);
     *place = pid;
 }
 
@@ -171,10 +175,10 @@ void rmd_peer_close(int fd)
         close(fd);
         return;
     }
-    if (nparked == PARKED_MAX)
+    if (peers.nparked == PARKED_MAX)
         return; /* no child can be made: better a descriptor less than to wait */
-    parked[nparked++] = fd;
-    hand_to_child(nparked == PARKED_MAX);
+    peers.parked[peers.nparked++] = fd;
+    hand_to_child(peers.nparked == PARKED_MAX);
 }
 
 /* --- to let in */
@@ -182,26 +186,25 @@ void rmd_peer_close(int fd)
 /* It gets the descriptor that was saved for it, and is hung up on. */
 static void reject_client(int listening)
 {
-    static bool said;
-    if (!said)
+    if (!peers.said_full)
         rmd_log(RMD_WARNING, "no descriptors are left: clients are turned away");
-    said = true;
-    close(spare_fd);
+    peers.said_full = true;
+    close(peers.spare_fd);
     int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0)
         rmd_peer_close(fd);
-    if (nparked)
+    if (peers.nparked)
         hand_to_child(true);
-    spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    peers.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 bool rmd_peer_full(void)
 {
-    if (nparked == PARKED_MAX)
+    if (peers.nparked == PARKED_MAX)
         hand_to_child(true);
-    if (spare_fd < 0)
-        spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return spare_fd < 0 || nparked == PARKED_MAX;
+    if (peers.spare_fd < 0)
+        peers.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return peers.spare_fd < 0 || peers.nparked == PARKED_MAX;
 }
 
 int rmd_peer_accept(int listening)

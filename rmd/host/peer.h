@@ -5,7 +5,8 @@
  *
  * A message may carry descriptors.  To close the last reference to one may take long: until a TCP
  * connection has lingered, or for ever for a file in the user's own file system.  So only a thread
- * that may block takes a descriptor (trace.c).  A message with one is read without removing it.
+ * that may block takes a descriptor (trace_writer.c).  A message with one is read without removing
+ * it.
  */
 #ifndef RMD_PEER_H
 #define RMD_PEER_H

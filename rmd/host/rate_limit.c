@@ -6,8 +6,8 @@
  */
 #define _GNU_SOURCE
 #include "rmd/host/rate_limit.h"
-#include "assertion.h"
-#include "now.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/subuid.h"
 
 #include <stddef.h>
@@ -17,6 +17,7 @@ enum { BUCKETS = 64 };
 enum { EVENT_NS = 10000 };           /* added to each charge: the loop's own time is not measured */
 #define BURST_NS UINT64_C(200000000) /* enough for some hundred joins */
 
+/* Only the holder of the loop's turn reads and writes it. */
 static struct bucket {
     uid_t uid;
     uint64_t due_ns; /* 0: free */

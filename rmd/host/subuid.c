@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include "rmd/host/subuid.h"
 #include "rmd/loop/log.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,17 +161,20 @@ uid_t rmd_subuids_owner(struct rmd_subuids *all, const char *passwd, uid_t uid)
     return all->range[i].owner ? all->range[i].owner : uid;
 }
 
-/* --- the file.  All is the main thread's. */
+/* --- the file */
 
-static const char *file;
-static struct rmd_subuids *ranges; /* of the file as it was at the last look; NULL: none */
-static struct stat seen;           /* zeros: it was not there */
-static uint64_t looked_ns;
-static int complained; /* the errno of what was told last */
+/* Only rmd's main thread reads and writes it. */
 static struct {
-    bool known;
-    uid_t uid, person;
-} cache[CACHED];
+    const char *file;
+    struct rmd_subuids *ranges; /* of the file as it was at the last look; NULL: none */
+    struct stat seen;           /* zeros: it was not there */
+    uint64_t looked_ns;
+    int complained; /* the errno of what was told last */
+    struct {
+        bool known;
+        uid_t uid, person;
+    } cache[CACHED];
+} subuid;
 
 static bool same_state(const struct stat *a, const struct stat *b)
 {
@@ -192,30 +195,30 @@ static struct rmd_subuids *read_ranges(int fd, const struct stat *st)
     free(text);
     if (all && wrong)
         rmd_log(RMD_WARNING, "%s: %u lines are no USER:FIRST:COUNT of user IDs, and are left out",
-                file, wrong);
+                subuid.file, wrong);
     if (all && st->st_size > FILE_BYTES)
-        rmd_log(RMD_WARNING, "%s: what is beyond %d bytes is left out", file, FILE_BYTES);
+        rmd_log(RMD_WARNING, "%s: what is beyond %d bytes is left out", subuid.file, FILE_BYTES);
     return all;
 }
 
 /* What cannot be read changes nothing, and is told once. */
 static bool keep_ranges(int error)
 {
-    if (error != complained)
+    if (error != subuid.complained)
         rmd_log(RMD_WARNING, "cannot read %s (%s): subordinate user IDs stay as they were known",
-                file, strerror(error));
-    complained = error;
+                subuid.file, strerror(error));
+    subuid.complained = error;
     return false;
 }
 
 static bool set_ranges(struct rmd_subuids *now, const struct stat *st)
 {
-    bool changed = ranges || now;
-    rmd_subuids_free(ranges);
-    ranges = now;
-    seen = *st;
-    complained = 0;
-    memset(cache, 0, sizeof cache);
+    bool changed = subuid.ranges || now;
+    rmd_subuids_free(subuid.ranges);
+    subuid.ranges = now;
+    subuid.seen = *st;
+    subuid.complained = 0;
+    memset(subuid.cache, 0, sizeof subuid.cache);
     return changed;
 }
 
@@ -223,7 +226,7 @@ static bool check_file(void)
 {
     static const struct stat missing;
     struct stat st;
-    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = open(subuid.file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT || errno == ENOTDIR ? set_ranges(NULL, &missing)
                                                    : keep_ranges(errno);
@@ -231,7 +234,7 @@ static bool check_file(void)
     bool changed = false;
     if (error) {
         changed = keep_ranges(error);
-    } else if (!same_state(&st, &seen)) {
+    } else if (!same_state(&st, &subuid.seen)) {
         struct rmd_subuids *now = read_ranges(fd, &st);
         changed = now ? set_ranges(now, &st) : keep_ranges(ENOMEM);
     }
@@ -241,8 +244,8 @@ static bool check_file(void)
 
 void rmd_subuid_use(const char *path)
 {
-    file = path;
-    looked_ns = 0;
+    subuid.file = path;
+    subuid.looked_ns = 0;
     set_ranges(NULL, &(struct stat){0});
     rmd_subuid_check();
 }
@@ -250,9 +253,9 @@ void rmd_subuid_use(const char *path)
 bool rmd_subuid_check(void)
 {
     uint64_t now = inv_now_ns();
-    if (!file || (looked_ns && now - looked_ns < LOOK_NS))
+    if (!subuid.file || (subuid.looked_ns && now - subuid.looked_ns < LOOK_NS))
         return false;
-    looked_ns = now;
+    subuid.looked_ns = now;
     return check_file();
 }
 
@@ -260,7 +263,7 @@ static uid_t find_person(uid_t uid)
 {
     uid_t person = uid, owner = uid;
     for (int depth = 0; depth < DEPTH; depth++) {
-        owner = person ? rmd_subuids_owner(ranges, PASSWD, person) : person;
+        owner = person ? rmd_subuids_owner(subuid.ranges, PASSWD, person) : person;
         if (owner == person)
             return person;
         person = owner;
@@ -270,13 +273,13 @@ static uid_t find_person(uid_t uid)
 
 uid_t rmd_person(uid_t uid)
 {
-    if (!ranges)
+    if (!subuid.ranges)
         return uid;
     unsigned at = (unsigned)uid % CACHED;
-    if (!cache[at].known || cache[at].uid != uid) {
-        cache[at].person = find_person(uid);
-        cache[at].uid = uid;
-        cache[at].known = true;
+    if (!subuid.cache[at].known || subuid.cache[at].uid != uid) {
+        subuid.cache[at].person = find_person(uid);
+        subuid.cache[at].uid = uid;
+        subuid.cache[at].known = true;
     }
-    return cache[at].person;
+    return subuid.cache[at].person;
 }

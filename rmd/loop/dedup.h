@@ -3,13 +3,13 @@
  * dedup.h - deduplication of messages that the processes of a launch print: INV_SAY asks whether
  * one of them has printed this message already.
  *
- * A number that the processes choose stands for the message (libinvasive/preload.c).  The last ones
+ * A number that the processes choose stands for the message (libinvasive/launch/preload.c).  The last ones
  * are remembered.
  */
 #ifndef RMD_DEDUP_H
 #define RMD_DEDUP_H
 
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -30,12 +30,15 @@ enum rmd_level rmd_log_level = RMD_WARNING;
 const char *const rmd_level_names[RMD_LOG_LEVELS] = {"error", "warning", "notice", "info",
                                                       "debug"};
 
-/* What a line begins with.  Written once, before there are threads. */
-static enum { NAME, DATE, PRIORITY } head;
-static enum { WAITS, ASKS, SOCKET } how; /* to write to stderr; where there is none of our own */
-static int own = -1;          /* stderr's file, where writing does not block; -1: there is none */
-static _Atomic unsigned lost; /* lines, since something could be written last; of any thread */
-static _Atomic bool torn;     /* what was written last does not end with its line */
+/* Where lines go.  The main thread writes it before there are threads; any thread `lost` and
+ * `torn`. */
+static struct {
+    enum { NAME, DATE, PRIORITY } head; /* what a line begins with */
+    enum { WAITS, ASKS, SOCKET } how;   /* to write to stderr, where there is none of our own */
+    int own;               /* stderr's file, where writing does not block; -1: there is none */
+    _Atomic unsigned lost; /* lines, since something could be written last */
+    _Atomic bool torn;     /* what was written last does not end with its line */
+} output = {.own = -1};
 
 /* A descriptor for the same file, not for the same open file. */
 static int open_again(void)
@@ -52,41 +55,42 @@ void rmd_log_open(void)
     struct stat st;
     if (text && sscanf(text, "%llu:%llu", &device, &inode) == 2 && !fstat(STDERR_FILENO, &st) &&
         st.st_dev == device && st.st_ino == inode)
-        head = PRIORITY;
+        output.head = PRIORITY;
 }
 
 void rmd_log_dated(void)
 {
-    if (head == NAME)
-        head = DATE;
+    if (output.head == NAME)
+        output.head = DATE;
 }
 
 void rmd_log_no_wait(void)
 {
     struct stat st = {0};
     fstat(STDERR_FILENO, &st);
-    how = S_ISSOCK(st.st_mode) ? SOCKET : ASKS;
+    output.how = S_ISSOCK(st.st_mode) ? SOCKET : ASKS;
     if (S_ISFIFO(st.st_mode) || isatty(STDERR_FILENO))
-        own = open_again();
+        output.own = open_again();
 }
 
 /* How much of it; none, or -1, if there is no room. */
 static ssize_t try_write(const char *text, size_t bytes)
 {
     struct pollfd writable = {.fd = STDERR_FILENO, .events = POLLOUT};
-    if (own >= 0)
-        return write(own, text, bytes);
-    if (how == SOCKET)
+    if (output.own >= 0)
+        return write(output.own, text, bytes);
+    if (output.how == SOCKET)
         return send(STDERR_FILENO, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return how == WAITS || poll(&writable, 1, 0) == 1 ? write(STDERR_FILENO, text, bytes) : -1;
+    bool writes = output.how == WAITS || poll(&writable, 1, 0) == 1;
+    return writes ? write(STDERR_FILENO, text, bytes) : -1;
 }
 
 static bool write_line(const char *text, size_t bytes)
 {
-    if (atomic_load(&torn) && try_write("\n", 1) != 1)
+    if (atomic_load(&output.torn) && try_write("\n", 1) != 1)
         return false;
     ssize_t n = try_write(text, bytes);
-    atomic_store(&torn, n > 0 && (size_t)n < bytes);
+    atomic_store(&output.torn, n > 0 && (size_t)n < bytes);
     return n == (ssize_t)bytes;
 }
 
@@ -96,9 +100,9 @@ static size_t begin_line(char *text, size_t size, enum rmd_level level)
     static const char syslog_priority[RMD_LOG_LEVELS] = {'3', '4', '5', '6', '7'};
     struct timespec now;
     struct tm day;
-    if (head == PRIORITY)
+    if (output.head == PRIORITY)
         return (size_t)snprintf(text, size, "<%c>", syslog_priority[level]);
-    if (head == NAME || clock_gettime(CLOCK_REALTIME, &now) || !gmtime_r(&now.tv_sec, &day))
+    if (output.head == NAME || clock_gettime(CLOCK_REALTIME, &now) || !gmtime_r(&now.tv_sec, &day))
         return (size_t)snprintf(text, size, "rmd: ");
     size_t n = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &day);
     return n + (size_t)snprintf(text + n, size - n, ".%03ldZ rmd: %s: ", now.tv_nsec / 1000000,
@@ -109,7 +113,7 @@ static size_t begin_line(char *text, size_t size, enum rmd_level level)
 static bool write_lost_count(void)
 {
     char text[HEAD_BYTES + 80];
-    unsigned n = atomic_exchange(&lost, 0);
+    unsigned n = atomic_exchange(&output.lost, 0);
     if (!n)
         return true;
     size_t bytes = begin_line(text, HEAD_BYTES, RMD_WARNING);
@@ -117,7 +121,7 @@ static bool write_lost_count(void)
                               "lines lost before this one, which could not be written: %u\n", n);
     if (write_line(text, bytes))
         return true;
-    atomic_fetch_add(&lost, n);
+    atomic_fetch_add(&output.lost, n);
     return false;
 }
 
@@ -137,5 +141,5 @@ void rmd_log(enum rmd_level level, const char *format, ...)
             line[i] = '?';
     line[length++] = '\n';
     if (!write_lost_count() || !write_line(line, length))
-        atomic_fetch_add(&lost, 1);
+        atomic_fetch_add(&output.lost, 1);
 }

@@ -23,8 +23,20 @@ struct rmd_source {
 int rmd_watch(struct rmd_source *source, uint32_t epoll_events);
 void rmd_unwatch(struct rmd_source *source);
 
-/* A timer of CLOCK_MONOTONIC: ring once at that time, at once if it is past; 0: not at all. */
+/*
+ * Timers of CLOCK_MONOTONIC.
+ * rmd_timer_open - makes one, which is watched and does not run yet.  0, or -1 with errno.
+ * rmd_timer_close - also one that is closed, or was never opened but has fd -1.
+ * rmd_timer_rang - first of all in `ready`: takes the event.  False: it was none.
+ * rmd_ring_at - rings once at that time, at once if it is past; 0: not at all.
+ * rmd_ring_every - rings each time that so much time has passed; 0: no longer.
+ */
+int rmd_timer_open(struct rmd_source *timer,
+                   void (*ready)(struct rmd_source *self, uint32_t epoll_events));
+void rmd_timer_close(struct rmd_source *timer);
+bool rmd_timer_rang(const struct rmd_source *timer);
 void rmd_ring_at(const struct rmd_source *timer, uint64_t at_ns);
+void rmd_ring_every(const struct rmd_source *timer, unsigned period_ms);
 
 /* Lets another thread do what a handler may.  True: the thread holds the loop's turn until
  * rmd_loop_leave; it must not remove any source.  False: a handler runs now, or the loop does

@@ -3,7 +3,7 @@
 #ifndef RMD_TEXT_H
 #define RMD_TEXT_H
 
-#include "table.h"
+#include "libinvasive/table/table.h"
 
 #include <errno.h>
 #include <stdbool.h>

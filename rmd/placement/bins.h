@@ -7,7 +7,7 @@
 #ifndef RMD_BINS_H
 #define RMD_BINS_H
 
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <stddef.h>
 #include <stdint.h>

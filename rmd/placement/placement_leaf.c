@@ -8,7 +8,7 @@
  * short ranges as a whole, and long ones at an end.  It grows beside the cores that it has.
  */
 #include "rmd/placement/placement_work.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * placement_work.h - what placement.c, which goes down the machine's tree, and
+ * placement_work.h - what placement_tree.c, which goes down the machine's tree, and
  * placement_leaf.c, which chooses single cores, have in common.  Private to the two.
  */
 #ifndef RMD_PLACEMENT_WORK_H

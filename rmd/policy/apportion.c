@@ -6,7 +6,7 @@
  */
 #include "rmd/policy/apportion.h"
 #include "rmd/policy/level.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <stdbool.h>
 

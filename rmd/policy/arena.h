@@ -6,7 +6,7 @@
 #ifndef RMD_ARENA_H
 #define RMD_ARENA_H
 
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <stdalign.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * that the line from the one before to the one after passes above is not in the hull. */
 #include "rmd/policy/curve.h"
 #include "rmd/policy/level.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <math.h>
 #include <stdbool.h>

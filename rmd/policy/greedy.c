@@ -19,7 +19,7 @@
 #include "rmd/policy/heap.h"
 #include "rmd/policy/level.h"
 #include "rmd/policy/rank.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <math.h>
 

@@ -13,7 +13,7 @@
  *   - min_cores <= D <= max_cores, unless the minima ask for more cores than there are;
  *     then every D is between one and its minimum.
  *
- * Formulas are in rmd(8), section POLICIES; each policy_*.c says how it finds its D.
+ * Formulas are in rmd-policies(7); each policy_*.c says how it finds its D.
  */
 #ifndef RMD_POLICY_H
 #define RMD_POLICY_H

@@ -2,7 +2,7 @@
 /* rank.c - see rank.h; and how much of a core a process's cores deliver. */
 #include "rmd/policy/rank.h"
 #include "rmd/policy/level.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <math.h>
 #include <string.h>

@@ -12,8 +12,8 @@
 #define _GNU_SOURCE
 #include "rmd/restart/fd_holder.h"
 #include "rmd/loop/log.h"
-#include "now.h"
-#include "socket.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/table/socket.h"
 #include "rmd/config/socket_path.h"
 #include "rmd/domain/state.h"
 
@@ -38,21 +38,10 @@ enum { ORDERS_S = 600, VERSIONS = 16 };
 /* The holder reads state.h, so its version is the same. */
 enum { HOLDER_VERSION = RMD_STATE_VERSION };
 
-enum kind {
-    STORE = 1, /* rmd: store this descriptor.  holder: this one is stored */
-    DROP,      /* rmd: close the descriptor of this user and kind */
-    END,       /* rmd: I end.  holder: I stay; without an answer it ends, after removing its path */
-    ALL,       /* holder: that was the last descriptor */
-    BUSY       /* holder: another rmd is my client */
-};
-
-struct message {
-    uint32_t kind, uid, what; /* enum kind; the user; enum rmd_stored_kind */
-};
-
-static bool send_message(int to, enum kind kind, uid_t uid, enum rmd_stored_kind what, int fd)
+static bool send_message(int to, enum rmd_holder_kind kind, uid_t uid, enum rmd_stored_kind what,
+                         int fd)
 {
-    struct message text = {kind, uid, what};
+    struct rmd_holder_message text = {kind, uid, what};
     return inv_socket_send(to, &text, sizeof text, fd, 0) == (ssize_t)sizeof text;
 }
 
@@ -64,7 +53,7 @@ static void set_timeout(int fd, int option)
 }
 
 /* False: the other end has closed the connection, or sends nothing within the timeout. */
-static bool receive_message(int from, struct message *text, int *fd)
+static bool receive_message(int from, struct rmd_holder_message *text, int *fd)
 {
     ssize_t n = inv_socket_receive(from, text, sizeof *text, fd, MSG_TRUNC);
     if (n == (ssize_t)sizeof *text)
@@ -84,24 +73,32 @@ static bool is_own_user(int fd)
 
 /* --- the holder's side */
 
-static struct item {
+struct item {
     uid_t uid;
     enum rmd_stored_kind what;
     int fd;
-} items[ITEMS_MAX];
-static unsigned nitems;
-static uint64_t alone_since_ns; /* without a client */
+};
+
+/* The descriptor holder reads and writes the first three members; rmd, its parent, the others. */
+static struct {
+    struct item items[ITEMS_MAX];
+    unsigned nitems;
+    uint64_t alone_since_ns; /* without a client */
+
+    int fd;    /* rmd's connection to the holder; -1 none */
+    bool busy; /* it serves another rmd */
+} holder = {.fd = -1};
 
 static void drop_item(unsigned i)
 {
-    close(items[i].fd);
-    items[i] = items[--nitems];
+    close(holder.items[i].fd);
+    holder.items[i] = holder.items[--holder.nitems];
 }
 
 static void drop_items(uid_t uid, enum rmd_stored_kind what)
 {
-    for (unsigned i = nitems; i-- > 0;)
-        if (items[i].uid == uid && items[i].what == what)
+    for (unsigned i = holder.nitems; i-- > 0;)
+        if (holder.items[i].uid == uid && holder.items[i].what == what)
             drop_item(i);
 }
 
@@ -109,9 +106,9 @@ static void drop_items(uid_t uid, enum rmd_stored_kind what)
 static bool has_room(enum rmd_stored_kind what)
 {
     bool ordered = false;
-    for (unsigned i = 0; i < nitems; i++)
-        ordered |= items[i].what == RMD_STORED_ORDERS;
-    return nitems + (what != RMD_STORED_ORDERS && !ordered) < ITEMS_MAX;
+    for (unsigned i = 0; i < holder.nitems; i++)
+        ordered |= holder.items[i].what == RMD_STORED_ORDERS;
+    return holder.nitems + (what != RMD_STORED_ORDERS && !ordered) < ITEMS_MAX;
 }
 
 static void drop_user(uid_t uid)
@@ -131,8 +128,8 @@ static bool has_living_process(const struct item *item)
 
 static bool user_has_living_process(uid_t uid)
 {
-    for (unsigned k = 0; k < nitems; k++)
-        if (items[k].uid == uid && has_living_process(&items[k]))
+    for (unsigned k = 0; k < holder.nitems; k++)
+        if (holder.items[k].uid == uid && has_living_process(&holder.items[k]))
             return true;
     return false;
 }
@@ -141,52 +138,53 @@ static bool user_has_living_process(uid_t uid)
 static void drop_unused(void)
 {
     unsigned tables = 0;
-    for (unsigned i = 0; i < nitems;) {
-        if (items[i].what == RMD_STORED_ORDERS || user_has_living_process(items[i].uid)) {
-            tables += items[i].what != RMD_STORED_ORDERS;
+    for (unsigned i = 0; i < holder.nitems;) {
+        if (holder.items[i].what == RMD_STORED_ORDERS ||
+            user_has_living_process(holder.items[i].uid)) {
+            tables += holder.items[i].what != RMD_STORED_ORDERS;
             i++;
         } else {
-            drop_user(items[i].uid);
+            drop_user(holder.items[i].uid);
             tables = i = 0;
         }
     }
-    if (!tables && inv_now_ns() - alone_since_ns > ORDERS_S * UINT64_C(1000000000))
+    if (!tables && inv_now_ns() - holder.alone_since_ns > ORDERS_S * UINT64_C(1000000000))
         drop_items(0, RMD_STORED_ORDERS);
 }
 
-static void disconnect(int *client)
+static void disconnect_client(int *client)
 {
     close(*client);
     *client = -1;
-    alone_since_ns = inv_now_ns();
+    holder.alone_since_ns = inv_now_ns();
 }
 
 /* False: rmd ends, and nothing is left to store.  The connection stays open then, since rmd waits
  * until the holder has removed its path. */
 static bool handle_message(int *client)
 {
-    struct message text;
+    struct rmd_holder_message text;
     int fd;
     if (!receive_message(*client, &text, &fd)) {
-        disconnect(client);
+        disconnect_client(client);
         return true;
     }
-    if (text.kind == STORE || text.kind == DROP)
+    if (text.kind == RMD_HOLDER_STORE || text.kind == RMD_HOLDER_DROP)
         drop_items(text.uid, text.what);
-    if (text.kind == STORE && fd >= 0 && text.what < RMD_STORED_KINDS && has_room(text.what)) {
-        items[nitems++] = (struct item){text.uid, text.what, fd};
+    if (text.kind == RMD_HOLDER_STORE && fd >= 0 && text.what < RMD_STORED_KINDS && has_room(text.what)) {
+        holder.items[holder.nitems++] = (struct item){text.uid, text.what, fd};
         return true;
     }
     if (fd >= 0)
         close(fd);
-    if (text.kind != END)
+    if (text.kind != RMD_HOLDER_END)
         return true;
-    alone_since_ns = inv_now_ns();
+    holder.alone_since_ns = inv_now_ns();
     drop_unused();
-    if (!nitems)
+    if (!holder.nitems)
         return false;
-    send_message(*client, END, 0, 0, -1);
-    disconnect(client);
+    send_message(*client, RMD_HOLDER_END, 0, 0, -1);
+    disconnect_client(client);
     return true;
 }
 
@@ -199,14 +197,14 @@ static void accept_client(int listener, int *client)
         return;
     set_timeout(fd, SO_SNDTIMEO);
     if (*client >= 0 || !is_own_user(fd)) {
-        send_message(fd, BUSY, 0, 0, -1);
+        send_message(fd, RMD_HOLDER_BUSY, 0, 0, -1);
         close(fd);
         return;
     }
     bool good = true;
-    for (unsigned i = 0; good && i < nitems; i++)
-        good = send_message(fd, STORE, items[i].uid, items[i].what, items[i].fd);
-    if (good && send_message(fd, ALL, 0, 0, -1))
+    for (const struct item *i = holder.items; good && i < holder.items + holder.nitems; i++)
+        good = send_message(fd, RMD_HOLDER_STORE, i->uid, i->what, i->fd);
+    if (good && send_message(fd, RMD_HOLDER_ALL, 0, 0, -1))
         *client = fd;
     else
         close(fd);
@@ -215,7 +213,7 @@ static void accept_client(int listener, int *client)
 static _Noreturn void serve_until_unused(int listener, int client, const char *path)
 {
     bool needed = true;
-    while (needed && (client >= 0 || nitems)) {
+    while (needed && (client >= 0 || holder.nitems)) {
         struct pollfd ready[] = {{.fd = client, .events = POLLIN},
                                  {.fd = listener, .events = POLLIN}};
         if (poll(ready, 2, client >= 0 ? -1 : CHECK_MS) < 0 && errno != EINTR)
@@ -266,9 +264,6 @@ static _Noreturn void run_holder(int listener, int client, const char *name)
 
 /* --- rmd's side */
 
-static int holder_fd = -1;
-static bool holder_is_busy; /* it serves another rmd */
-
 static int listen_as(const struct sockaddr_un *address, socklen_t size)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -307,18 +302,18 @@ static int fork_holder(const struct sockaddr_un *address, socklen_t size, const 
 /* Receives all stored descriptors.  -1: the holder has another client, or has ended. */
 static int receive_all(int fd, rmd_stored_callback *stored, bool *busy)
 {
-    struct message text;
+    struct rmd_holder_message text;
     int passed;
     *busy = false;
     while (receive_message(fd, &text, &passed)) {
-        if (text.kind == STORE && passed >= 0 && text.what < RMD_STORED_KINDS) {
+        if (text.kind == RMD_HOLDER_STORE && passed >= 0 && text.what < RMD_STORED_KINDS) {
             stored(text.uid, text.what, passed);
             continue;
         }
         if (passed >= 0)
             close(passed);
-        *busy = text.kind == BUSY;
-        if (text.kind == ALL)
+        *busy = text.kind == RMD_HOLDER_BUSY;
+        if (text.kind == RMD_HOLDER_ALL)
             return fd;
         break;
     }
@@ -391,8 +386,8 @@ void rmd_fd_holder_find(const char *socket_name, rmd_stored_callback *stored)
     socklen_t size = name_holder(name, &address, socket_name, HOLDER_VERSION);
     if (!can_have_holder() || !size)
         return;
-    holder_fd = find_holder(&address, size, stored);
-    holder_is_busy = holder_fd < 0 && errno == EBUSY;
+    holder.fd = find_holder(&address, size, stored);
+    holder.busy = holder.fd < 0 && errno == EBUSY;
 }
 
 void rmd_fd_holder_start(const char *socket_name)
@@ -402,15 +397,15 @@ void rmd_fd_holder_start(const char *socket_name)
     socklen_t size = name_holder(name, &address, socket_name, HOLDER_VERSION);
     if (!can_have_holder())
         return;
-    if (holder_fd < 0 && size && !holder_is_busy)
-        holder_fd = fork_holder(&address, size, name);
-    else if (holder_is_busy)
+    if (holder.fd < 0 && size && !holder.busy)
+        holder.fd = fork_holder(&address, size, name);
+    else if (holder.busy)
         errno = EBUSY;
     char unfit[INV_SOCKET_UNFIT];
     if (inv_socket_unfit(name, unfit))
         rmd_log(RMD_WARNING, "core tables are not kept for a restart: %s: use a shorter --socket",
                 unfit);
-    else if (holder_fd < 0)
+    else if (holder.fd < 0)
         rmd_log(RMD_WARNING, "core tables are not kept for a restart: %s: %s", name,
                 rmd_path_error(errno));
     warn_of_other_versions(socket_name);
@@ -418,11 +413,11 @@ void rmd_fd_holder_start(const char *socket_name)
 
 static void store_fd(uid_t uid, enum rmd_stored_kind what, int fd)
 {
-    if (holder_fd < 0 || send_message(holder_fd, fd >= 0 ? STORE : DROP, uid, what, fd))
+    if (holder.fd < 0 || send_message(holder.fd, fd >= 0 ? RMD_HOLDER_STORE : RMD_HOLDER_DROP, uid, what, fd))
         return;
     rmd_log(RMD_WARNING, "core tables are not kept for a restart any more: %s", strerror(errno));
-    close(holder_fd);
-    holder_fd = -1;
+    close(holder.fd);
+    holder.fd = -1;
 }
 
 void rmd_fd_holder_store(uid_t uid, int table_fd, int state_fd)
@@ -435,14 +430,14 @@ void rmd_fd_holder_store_orders(int fd) { store_fd(0, RMD_STORED_ORDERS, fd); }
 
 void rmd_fd_holder_close(void)
 {
-    struct message text;
+    struct rmd_holder_message text;
     int passed;
-    if (holder_fd < 0)
+    if (holder.fd < 0)
         return;
-    set_timeout(holder_fd, SO_RCVTIMEO);
-    if (send_message(holder_fd, END, 0, 0, -1) && receive_message(holder_fd, &text, &passed) &&
+    set_timeout(holder.fd, SO_RCVTIMEO);
+    if (send_message(holder.fd, RMD_HOLDER_END, 0, 0, -1) && receive_message(holder.fd, &text, &passed) &&
         passed >= 0)
         close(passed);
-    close(holder_fd);
-    holder_fd = -1;
+    close(holder.fd);
+    holder.fd = -1;
 }

@@ -9,6 +9,22 @@
 
 #include "rmd/restart/stored_fd.h"
 
+#include <stdint.h>
+
+/* Messages between rmd and the holder; the descriptor that one is about comes with it. */
+enum rmd_holder_kind {
+    RMD_HOLDER_STORE = 1, /* rmd: store this descriptor.  holder: this one is stored */
+    RMD_HOLDER_DROP,      /* rmd: close the descriptor of this user and kind */
+    RMD_HOLDER_END,       /* rmd: I end.  holder: I stay; without an answer it ends, after removing
+                             its path */
+    RMD_HOLDER_ALL,       /* holder: that was the last descriptor */
+    RMD_HOLDER_BUSY       /* holder: another rmd is my client */
+};
+
+struct rmd_holder_message {
+    uint32_t kind, uid, what; /* enum rmd_holder_kind; the user; enum rmd_stored_kind */
+};
+
 /*
  * rmd_fd_holder_find - connects to the descriptor holder of a former rmd on this socket.  Passes a
  *                      copy of each stored descriptor to `stored`, which closes it.

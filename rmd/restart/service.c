@@ -2,8 +2,9 @@
 /*
  * service.c - sd_notify(3), sd_listen_fds(3), sd_pid_notify_with_fds(3).
  *
- * Stored descriptors have names: table-UID, state-UID and orders-0.  The listening socket has any
- * other name.  All others are of another version of rmd.
+ * Stored descriptors have names: table-UID, state-UID and orders-0.  A descriptor of another name
+ * WORD-NUMBER that is no socket was stored by another version of rmd.  All others are listening
+ * sockets.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H

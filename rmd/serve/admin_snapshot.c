@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "rmd/serve/admin_snapshot.h"
 #include "rmd/config/control_protocol.h"
+#include "rmd/domain/order.h"
 #include "rmd/users/users.h"
 
 #include <stdio.h>
@@ -16,37 +17,34 @@ struct builder {
     FILE *users, *procs;
 };
 
-static bool has_order(const struct rmd_process *p)
+static void add_process(struct builder *b, uid_t uid, unsigned slot, const struct rmd_member *m)
 {
-    return p->used && (p->order.least || p->order.most || p->order.pinned);
-}
-
-static void add_process(struct builder *b, const struct rmd_domain *d, unsigned slot)
-{
-    const struct rmd_process *p = &d->procs[slot];
-    struct inv_admin_process o = {.uid = d->uid,
+    struct inv_admin_process o = {.uid = uid,
                                   .slot = slot,
-                                  .pid = p->pid,
-                                  .rank = p->rank,
-                                  .least = p->order.least,
-                                  .most = p->order.most,
-                                  .pinned = p->order.pinned};
-    memcpy(o.cores, p->order.cores, sizeof o.cores);
+                                  .pid = m->pid,
+                                  .rank = m->rank,
+                                  .least = m->order->least,
+                                  .most = m->order->most,
+                                  .pinned = m->order->pinned};
+    memcpy(o.cores, m->order->cores, sizeof o.cores);
     b->head.nprocs += fwrite(&o, sizeof o, 1, b->procs) == 1;
 }
 
 static void add_user(struct builder *b, const struct rmd_domain *d, struct rmd_limits limits)
 {
-    struct inv_admin_user o = {
-        .uid = d->uid, .nprocs = d->live, .cores = limits.cores, .job_cores = limits.job_cores};
-    snprintf(o.policy, sizeof o.policy, "%s", d->policy->name);
+    struct inv_admin_user o = {.uid = rmd_domain_uid(d),
+                               .nprocs = rmd_domain_live(d),
+                               .cores = limits.cores,
+                               .job_cores = limits.job_cores};
+    struct rmd_member member;
+    snprintf(o.policy, sizeof o.policy, "%s", rmd_domain_rules(d)->policy->name);
     for (unsigned c = 0; c < b->head.ncores; c++)
-        if (d->grant[c] != RMD_NOT_GRANTED)
+        if (rmd_domain_grant(d, c) != RMD_NOT_GRANTED)
             inv_set_add(o.has, c);
     b->head.nusers += fwrite(&o, sizeof o, 1, b->users) == 1;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (has_order(&d->procs[s]))
-            add_process(b, d, s);
+        if (rmd_domain_member(d, s, &member) && rmd_order_is_set(member.order))
+            add_process(b, o.uid, s, &member);
 }
 
 static void add_other_user(struct rmd_domain *d, void *context)
@@ -55,23 +53,24 @@ static void add_other_user(struct rmd_domain *d, void *context)
     if (d == b->asker)
         return;
     for (unsigned c = 0; c < b->head.ncores; c++)
-        if (d->grant[c] != RMD_NOT_GRANTED)
+        if (rmd_domain_grant(d, c) != RMD_NOT_GRANTED)
             inv_set_add(b->head.others, c);
-    struct rmd_limits limits = rmd_users_limits(d->uid);
-    if (b->all && (d->live || limits.cores || limits.job_cores || d->policy != b->asker->policy))
+    struct rmd_limits limits = rmd_users_limits(rmd_domain_uid(d));
+    bool same_policy = rmd_domain_rules(d)->policy == rmd_domain_rules(b->asker)->policy;
+    if (b->all && (rmd_domain_live(d) || limits.cores || limits.job_cores || !same_policy))
         add_user(b, d, limits);
 }
 
-static void collect(struct builder *b)
+static void collect_snapshot(struct builder *b)
 {
     const struct rmd_domain *d = b->asker;
     b->head.ncores = rmd_users_units()->ncores;
     rmd_users_drained(b->head.drained);
     rmd_users_offline(b->head.offline);
     for (unsigned c = 0; c < b->head.ncores; c++)
-        if (d->grant[c] == RMD_GRANTED && d->resting[c])
+        if (rmd_domain_grant(d, c) == RMD_GRANTED && rmd_domain_rests(d, c))
             inv_set_add(b->head.resting, c);
-    add_user(b, d, rmd_users_limits(d->uid));
+    add_user(b, d, rmd_users_limits(rmd_domain_uid(d)));
     rmd_users_each(add_other_user, b);
 }
 
@@ -84,7 +83,7 @@ char *rmd_admin_snapshot(const struct rmd_domain *domain, bool all, size_t *byte
     b.procs = open_memstream(&procs, &proc_bytes);
     bool good = b.users && b.procs;
     if (good)
-        collect(&b);
+        collect_snapshot(&b);
     good &= !(b.users && fclose(b.users)) & !(b.procs && fclose(b.procs));
     *bytes = sizeof b.head + user_bytes + proc_bytes;
     if (good && (whole = malloc(*bytes)) != NULL) {

@@ -8,10 +8,11 @@
 #define _GNU_SOURCE
 #include "rmd/serve/control.h"
 #include "rmd/config/core_list.h"
-#include "rmd/domain/events.h"
+#include "rmd/journal/events.h"
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
-#include "now.h"
+#include "rmd/domain/order.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/host/subuid.h"
 #include "rmd/loop/text.h"
@@ -22,9 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -43,11 +41,14 @@ struct pending {
     bool asks; /* only; nothing has changed */
 };
 
-static struct pending *pending; /* newest first */
-static struct rmd_source poll_timer = {.fd = -1};
-static uint64_t executed;
+/* Only the loop's thread reads and writes it. */
+static struct {
+    struct pending *pending; /* newest first */
+    struct rmd_source poll_timer;
+    uint64_t executed;
+} commands = {.poll_timer.fd = -1};
 
-uint64_t rmd_control_count(void) { return executed; }
+uint64_t rmd_control_count(void) { return commands.executed; }
 
 static bool __attribute__((format(printf, 2, 3)))
 set_refusal(struct inv_outcome *o, const char *format, ...)
@@ -114,42 +115,51 @@ static struct rmd_domain *domain_of_process(const struct pending *p, unsigned *s
     return rmd_users_find(p->command.pid, p->asker.uid, p->asker.operator, slot);
 }
 
+static pid_t pid_of(const struct rmd_domain *d, int slot)
+{
+    struct rmd_member member = {0};
+    return rmd_domain_member(d, (unsigned)slot, &member) ? member.pid : 0;
+}
+
 static bool can_pin(struct rmd_domain *d, unsigned slot, const uint64_t *set, struct inv_outcome *o)
 {
-    unsigned others = 0, taken = 0;
-    for (unsigned c = 0; c < d->topology.ncores; c++) {
+    unsigned others = 0, taken = 0, ncores = rmd_domain_topology(d)->ncores;
+    struct rmd_member member;
+    for (unsigned c = 0; c < ncores; c++) {
         int whose = inv_set_has(set, c) ? rmd_pinned_to(d, c) : -1;
         if (whose >= 0 && whose != (int)slot)
             return set_refusal(
                 o, "core %u is process %d's, which is pinned to it: rmctl pin %d --reset", c,
-                (int)d->procs[whose].pid, (int)d->procs[whose].pid);
-        if (inv_set_has(set, c) && d->grant[c] != RMD_GRANTED)
+                (int)pid_of(d, whose), (int)pid_of(d, whose));
+        if (inv_set_has(set, c) && rmd_domain_grant(d, c) != RMD_GRANTED)
             return set_refusal(o,
                                "core %u is drained, or another user's now: rmctl status says "
                                "which",
                                c);
     }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        others += d->procs[s].used && s != slot && !rmd_is_pinned(d, s);
-    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        others += rmd_domain_member(d, s, &member) && s != slot && !rmd_is_pinned(d, s);
+    for (unsigned c = 0; c < ncores; c++) {
         int whose = rmd_pinned_to(d, c);
-        taken += whose >= 0 && whose != (int)slot && rmd_units_first(&d->units, c);
+        taken += whose >= 0 && whose != (int)slot && rmd_units_first(rmd_users_units(), c);
     }
-    if (taken + count_units(set) + others > d->units_granted)
+    if (taken + count_units(set) + others > rmd_domain_counts(d).units_granted)
         return set_refusal(
             o,
             "%u other process%s of user %u would be left without a core: pin process "
             "%d to fewer",
-            others, rmd_plural(others, "es"), (unsigned)d->uid, (int)d->procs[slot].pid);
+            others, rmd_plural(others, "es"), (unsigned)rmd_domain_uid(d),
+            (int)pid_of(d, (int)slot));
     return true;
 }
 
-static bool can_change_process(struct pending *p, struct rmd_domain *d, unsigned slot)
+static bool can_change_process(struct pending *p, struct rmd_domain *d, unsigned slot,
+                               const struct rmd_order *order)
 {
     const struct inv_control *c = &p->command;
-    const struct rmd_order *order = &d->procs[slot].order;
     struct inv_outcome *o = &p->outcome;
-    if (d->table->mode != INV_MODE_PINNED)
+    unsigned ncores = rmd_domain_topology(d)->ncores;
+    if (rmd_domain_table(d)->mode != INV_MODE_PINNED)
         return set_refusal(
             o,
             "process %d owns no cores: there are more processes than cores, which are "
@@ -162,17 +172,24 @@ static bool can_change_process(struct pending *p, struct rmd_domain *d, unsigned
     if (order->pinned)
         return set_refusal(o, "process %d is pinned: rmctl pin %d --reset takes that back",
                            (int)c->pid, (int)c->pid);
-    if (c->cores < 1 || c->cores > d->topology.ncores)
+    if (c->cores < 1 || c->cores > ncores)
         return set_refusal(o, "%u is no number of cores of process %d: use 1 to %u", c->cores,
-                           (int)c->pid, d->topology.ncores);
+                           (int)c->pid, ncores);
     unsigned most = rmd_domain_most(d, slot);
     if (c->verb == INV_EXPAND && c->cores > most)
         return set_refusal(
             o,
             "process %d can be sure of %u core%s at most: of the %u that user %u has, "
             "others need the rest",
-            (int)c->pid, most, rmd_plural(most, "s"), d->granted, (unsigned)d->uid);
+            (int)c->pid, most, rmd_plural(most, "s"), rmd_domain_granted(d),
+            (unsigned)rmd_domain_uid(d));
     return true;
+}
+
+static unsigned owned_cores(const struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_member member = {0};
+    return rmd_domain_member(d, slot, &member) ? member.owned : 0;
 }
 
 static void change_order(struct rmd_order *order, const struct inv_control *c)
@@ -200,18 +217,18 @@ static bool execute_for_process(struct pending *p)
     if (!d)
         return set_refusal(o, "process %d is none that is managed here%s: rmctl status lists them",
                            (int)c->pid, p->asker.operator? "" : " and yours");
-    o->uid = d->uid;
+    o->uid = rmd_domain_uid(d);
     o->pid = c->pid;
-    if (!can_change_process(p, d, slot))
+    struct rmd_member member = {0};
+    rmd_domain_member(d, slot, &member);
+    struct rmd_order before = *member.order, order = before;
+    if (!can_change_process(p, d, slot, &before))
         return false;
-    struct rmd_process *process = &d->procs[slot];
-    struct rmd_order before = process->order;
-    change_order(&process->order, c);
-    rmd_domain_reorder(d);
-    if (c->verb == INV_EXPAND && !c->reset && process->owned < c->cores) {
-        unsigned owned = process->owned;
-        process->order = before;
-        rmd_domain_reorder(d);
+    change_order(&order, c);
+    rmd_domain_set_order(d, slot, &order);
+    unsigned owned = owned_cores(d, slot);
+    if (c->verb == INV_EXPAND && !c->reset && owned < c->cores) {
+        rmd_domain_set_order(d, slot, &before);
         return set_refusal(o,
                            "process %d would own %u cores, not %u: a limit for launches, or what "
                            "others need (rmctl limit, rmctl status)",
@@ -230,11 +247,11 @@ static void describe_process(struct pending *p, const struct rmd_domain *d, unsi
 {
     uint64_t set[INV_CORE_WORDS] = {0};
     char list[128];
-    for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->owner[c] == (int)slot)
+    for (unsigned c = 0; c < rmd_domain_topology(d)->ncores; c++)
+        if (rmd_domain_owner(d, c) == (int)slot)
             inv_set_add(set, c);
     rmd_list_cores(set, list, sizeof list);
-    p->outcome.owned = d->procs[slot].owned;
+    p->outcome.owned = owned_cores(d, slot);
     snprintf(p->outcome.text, sizeof p->outcome.text, "process %d owns %u core%s: %s",
              (int)p->command.pid, p->outcome.owned, rmd_plural(p->outcome.owned, "s"), list);
 }
@@ -276,7 +293,7 @@ static bool execute_limit(struct pending *p)
     uid_t uid = c->uid == INV_UNSAID ? p->asker.uid : c->uid;
     if (uid != p->asker.uid && !p->asker.operator)
         return set_refusal(
-            o, "limits of user %u are root's, or of who runs rmd, to look at and to set",
+            o, "only root and the user that runs rmd may look at and set limits of user %u",
             (unsigned)uid);
     if (!rmd_users_served(uid))
         return set_refusal(o, "user %u has no processes here: this rmd serves user %u only",
@@ -299,7 +316,7 @@ static bool execute_drain(struct pending *p)
     uint64_t after[INV_CORE_WORDS];
     o->uid = INV_UNSAID;
     if (!p->asker.operator)
-        return set_refusal(o, "cores are root's to drain, or of who runs rmd");
+        return set_refusal(o, "only root and the user that runs rmd may drain cores");
     if (!is_valid_set(c->set, o))
         return false;
     rmd_users_drained(after);
@@ -334,7 +351,7 @@ static void send_answer(struct pending *p, enum inv_outcome_status status)
 
 static void remove_pending(struct pending *p)
 {
-    struct pending **link = &pending;
+    struct pending **link = &commands.pending;
     while (*link != p)
         link = &(*link)->next;
     *link = p->next;
@@ -353,7 +370,7 @@ static bool is_effective(struct pending *p, uint64_t now)
                  (int)p->command.pid);
         return true;
     }
-    if (now - p->begin_ns >= (uint64_t)d->reclaim_bound_us * 1000)
+    if (now - p->begin_ns >= (uint64_t)rmd_domain_rules(d)->reclaim_bound_us * 1000)
         rmd_order_force(d);
     describe_process(p, d, slot);
     return rmd_order_settled(d, slot);
@@ -404,12 +421,12 @@ static uint64_t next_poll_ns(const struct pending *p, uint64_t now)
 static void set_poll_timer(void)
 {
     uint64_t now = inv_now_ns(), at = 0;
-    for (struct pending *p = pending; p; p = p->next) {
+    for (struct pending *p = commands.pending; p; p = p->next) {
         uint64_t next = next_poll_ns(p, now);
         if (!at || next < at)
             at = next;
     }
-    rmd_ring_at(&poll_timer, at);
+    rmd_ring_at(&commands.poll_timer, at);
 }
 
 /* True when it has come to its end. */
@@ -427,11 +444,10 @@ static bool poll_pending(struct pending *p)
 
 static void poll_timer_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
-    for (struct pending *p = pending, *next; p; p = next) {
+    for (struct pending *p = commands.pending, *next; p; p = next) {
         next = p->next;
         if (poll_pending(p))
             remove_pending(p);
@@ -441,17 +457,13 @@ static void poll_timer_expired(struct rmd_source *source, uint32_t events)
 
 static bool open_poll_timer(void)
 {
-    if (poll_timer.fd >= 0)
-        return true;
-    poll_timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                     poll_timer_expired};
-    return poll_timer.fd >= 0 && !rmd_watch(&poll_timer, EPOLLIN);
+    return commands.poll_timer.fd >= 0 || !rmd_timer_open(&commands.poll_timer, poll_timer_expired);
 }
 
 static unsigned count_pending(uid_t uid)
 {
     unsigned n = 0;
-    for (struct pending *p = pending; p; p = p->next)
+    for (struct pending *p = commands.pending; p; p = p->next)
         n += rmd_person(p->asker.uid) == rmd_person(uid);
     return n;
 }
@@ -498,9 +510,9 @@ void rmd_control(const struct inv_control *command, const struct rmd_asker *aske
         free(p);
         return;
     }
-    executed++;
-    p->next = pending;
-    pending = p;
+    commands.executed++;
+    p->next = commands.pending;
+    commands.pending = p;
     if (check_effect(p))
         remove_pending(p);
     set_poll_timer();
@@ -508,7 +520,7 @@ void rmd_control(const struct inv_control *command, const struct rmd_asker *aske
 
 void rmd_control_forget(const void *client)
 {
-    for (struct pending *p = pending; p; p = p->next)
+    for (struct pending *p = commands.pending; p; p = p->next)
         if (p->asker.client == client)
             p->asker.client = NULL;
 }

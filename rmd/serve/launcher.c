@@ -25,7 +25,11 @@
 
 enum { ENDING_S = 2 };
 
-static pid_t self, launcher; /* written by rmd_launcher_watch, read by the handler of SIGCONT */
+/* Written by rmd_launcher_watch; the handler of SIGCONT reads the two processes. */
+static struct {
+    pid_t self, launcher;
+    struct rmd_source end; /* the launcher's descriptor */
+} job;
 
 static void end_within_seconds(void)
 {
@@ -37,7 +41,7 @@ static void handle_sigcont(int number)
 {
     int error = errno;
     (void)number;
-    if (getpid() == self && getppid() != launcher) /* not in a child of rmd */
+    if (getpid() == job.self && getppid() != job.launcher) /* not in a child of rmd */
         end_within_seconds();
     errno = error;
 }
@@ -67,24 +71,23 @@ static void handle_launcher_end(struct rmd_source *source, uint32_t events)
 static int watch_death(void)
 {
     const struct sigaction on_continue = {.sa_handler = handle_sigcont, .sa_flags = SA_RESTART};
-    self = getpid();
-    launcher = getppid();
+    job.self = getpid();
+    job.launcher = getppid();
     if (sigaction(SIGCONT, &on_continue, NULL) || prctl(PR_SET_PDEATHSIG, SIGCONT))
         return -1;
-    if (getppid() != launcher)
+    if (getppid() != job.launcher)
         end_within_seconds();
     return 0;
 }
 
 int rmd_launcher_watch(int ready_fd, bool private, unsigned ncores)
 {
-    static struct rmd_source source = {.ready = handle_launcher_end};
     char text[32];
     int n = snprintf(text, sizeof text, "ready %u\n", ncores);
     if (write(ready_fd, text, (size_t)n) != n)
         return -1;
-    source.fd = ready_fd;
+    job.end = (struct rmd_source){ready_fd, handle_launcher_end};
     if (!private)
         return close(ready_fd);
-    return watch_death() || rmd_watch(&source, EPOLLRDHUP); /* HUP and ERR come unasked */
+    return watch_death() || rmd_watch(&job.end, EPOLLRDHUP); /* HUP and ERR come unasked */
 }

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "rmd/serve/metrics.h"
 #include "rmd/serve/control.h"
-#include "rmd/domain/events.h"
+#include "rmd/journal/events.h"
 #include "rmd/users/users.h"
 
 #include <inttypes.h>
@@ -32,18 +32,21 @@ static void print_head(FILE *out, const char *name, const char *type, const char
 
 /* --- of a domain */
 
-static double granted_cores(const struct rmd_domain *d) { return d->granted; }
-static double live_processes(const struct rmd_domain *d) { return d->live; }
-static double count_joins(const struct rmd_domain *d) { return (double)d->joins; }
-static double count_leaves(const struct rmd_domain *d) { return (double)d->leaves; }
-static double count_deaths(const struct rmd_domain *d) { return (double)d->deaths; }
-static double count_moves(const struct rmd_domain *d) { return (double)d->moves; }
-static double count_decisions(const struct rmd_domain *d) { return (double)d->decisions; }
-static double decision_time_s(const struct rmd_domain *d) { return (double)d->decision_ns * 1e-9; }
+static double granted_cores(const struct rmd_domain_counts *n) { return n->granted; }
+static double live_processes(const struct rmd_domain_counts *n) { return n->live; }
+static double count_joins(const struct rmd_domain_counts *n) { return (double)n->joins; }
+static double count_leaves(const struct rmd_domain_counts *n) { return (double)n->leaves; }
+static double count_deaths(const struct rmd_domain_counts *n) { return (double)n->deaths; }
+static double count_moves(const struct rmd_domain_counts *n) { return (double)n->moves; }
+static double count_decisions(const struct rmd_domain_counts *n) { return (double)n->decisions; }
+static double decision_time_s(const struct rmd_domain_counts *n)
+{
+    return (double)n->decision_ns * 1e-9;
+}
 
 static const struct {
     const char *name, *type, *help;
-    double (*value)(const struct rmd_domain *);
+    double (*value)(const struct rmd_domain_counts *);
 } of_domain[] = {
     {"user_cores", "gauge", "Cores that the user's processes may have now.", granted_cores},
     {"user_processes", "gauge", "Managed processes.", live_processes},
@@ -58,15 +61,17 @@ static const struct {
 
 static bool is_shown(const struct output *o, const struct rmd_domain *d)
 {
-    return o->all || d->uid == o->uid;
+    return o->all || rmd_domain_uid(d) == o->uid;
 }
 
 static void print_domain_line(struct rmd_domain *d, void *context)
 {
     const struct output *o = context;
+    struct rmd_domain_counts counts = rmd_domain_counts(d);
     if (is_shown(o, d))
         fprintf(o->out, "invasive_%s{user=\"%u\",policy=\"%s\"} %.15g\n", of_domain[o->which].name,
-                (unsigned)d->uid, d->policy->name, of_domain[o->which].value(d));
+                (unsigned)rmd_domain_uid(d), rmd_domain_rules(d)->policy->name,
+                of_domain[o->which].value(&counts));
 }
 
 /* --- of a process */
@@ -109,12 +114,14 @@ static const struct {
 
 static unsigned held_cores(const struct rmd_domain *d, unsigned slot)
 {
-    struct inv_slot *s = inv_slot_at(d->table, slot);
+    struct inv_table *table = rmd_domain_table(d);
+    struct inv_slot *s = inv_slot_at(table, slot);
+    pid_t tid;
     unsigned n = 0;
-    if (d->table->mode == INV_MODE_ANONYMOUS)
+    if (table->mode == INV_MODE_ANONYMOUS)
         return LOAD(s->tokens) > 0 ? (unsigned)LOAD(s->tokens) : 0;
-    for (unsigned c = 0; c < d->topology.ncores; c++)
-        n += inv_word_holder(LOAD(inv_core_at(d->table, c)->word)) == slot + 1;
+    for (unsigned c = 0; c < rmd_domain_topology(d)->ncores; c++)
+        n += rmd_domain_holder(d, c, &tid) == (int)slot;
     return n;
 }
 
@@ -126,16 +133,18 @@ static double workload_of(struct inv_slot *s)
     return w >= 0 && w <= 1e300 ? w : 0; /* it could be anything */
 }
 
-static double metric_value(const struct rmd_domain *d, unsigned slot, unsigned which)
+static double metric_value(const struct rmd_domain *d, unsigned slot,
+                           const struct rmd_member *member, unsigned which)
 {
-    struct inv_slot *s = inv_slot_at(d->table, slot);
+    struct inv_table *table = rmd_domain_table(d);
+    struct inv_slot *s = inv_slot_at(table, slot);
     switch (which) {
     case OWNED:
-        return d->procs[slot].owned;
+        return member->owned;
     case HELD:
         return held_cores(d, slot);
     case WANTS:
-        return LOAD(d->table->wanting[slot / 64]) >> slot % 64 & 1;
+        return LOAD(table->wanting[slot / 64]) >> slot % 64 & 1;
     case WORKLOAD:
         return workload_of(s);
     case RECLAIM_MAX:
@@ -163,14 +172,16 @@ static void print_name(FILE *out, const volatile char *name)
 static void print_process_lines(struct rmd_domain *d, void *context)
 {
     const struct output *o = context;
-    for (unsigned s = 0; d->table && is_shown(o, d) && s < INV_MAX_SLOTS; s++) {
-        if (!d->procs[s].used)
+    struct inv_table *table = rmd_domain_table(d);
+    struct rmd_member member;
+    for (unsigned s = 0; table && is_shown(o, d) && s < INV_MAX_SLOTS; s++) {
+        if (!rmd_domain_member(d, s, &member))
             continue;
         fprintf(o->out, "invasive_%s{user=\"%u\",pid=\"%d\",rank=\"%d\",program=\"",
-                of_process[o->which].name, (unsigned)d->uid, (int)d->procs[s].pid,
-                d->procs[s].rank);
-        print_name(o->out, inv_slot_at(d->table, s)->program);
-        fprintf(o->out, "\"} %.15g\n", metric_value(d, s, o->which));
+                of_process[o->which].name, (unsigned)rmd_domain_uid(d), (int)member.pid,
+                member.rank);
+        print_name(o->out, inv_slot_at(table, s)->program);
+        fprintf(o->out, "\"} %.15g\n", metric_value(d, s, &member, o->which));
     }
 }
 

@@ -11,7 +11,7 @@
 #include "rmd/loop/loop.h"
 #include "rmd/serve/metrics.h"
 #include "rmd/config/metrics_address.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/peer.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/config/socket_path.h"
@@ -22,8 +22,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CLIENTS_MAX = 16, HEAD_MAX = 4096, TIMEOUT_S = 5, FRESH_NS = 100000000 };
@@ -39,20 +37,23 @@ struct client {
     size_t bytes, sent;
 };
 
-static struct rmd_source listener = {.fd = -1}, timeout_timer = {.fd = -1};
-static struct client *clients; /* newest first */
-static unsigned nclients;
-static uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
-static uint64_t due_ns;           /* of the leaky bucket of all clients together */
-static bool local; /* a socket of this machine: descriptors may be sent to it */
-static char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
-static char *page; /* what was made last */
-static size_t page_bytes;
-static uint64_t page_ns;
+/* Only the loop's thread reads and writes it. */
+static struct {
+    struct rmd_source listener, timeout_timer;
+    struct client *clients; /* newest first */
+    unsigned nclients;
+    uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
+    uint64_t due_ns;           /* of the leaky bucket of all clients together */
+    bool local; /* a socket of this machine: descriptors may be sent to it */
+    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
+    char *page; /* what was made last */
+    size_t page_bytes;
+    uint64_t page_ns;
+} http = {.listener.fd = -1, .timeout_timer.fd = -1};
 
 static void close_socket(int fd)
 {
-    if (local)
+    if (http.local)
         rmd_peer_close(fd);
     else
         close(fd);
@@ -60,11 +61,11 @@ static void close_socket(int fd)
 
 static void drop_client(struct client *c)
 {
-    struct client **link = &clients;
+    struct client **link = &http.clients;
     while (*link != c)
         link = &(*link)->next;
     *link = c->next;
-    nclients--;
+    http.nclients--;
     rmd_unwatch(&c->source);
     close_socket(c->source.fd);
     free(c->answer);
@@ -73,7 +74,7 @@ static void drop_client(struct client *c)
 
 static struct client *oldest_client(void)
 {
-    struct client *c = clients;
+    struct client *c = http.clients;
     while (c && c->next)
         c = c->next;
     return c;
@@ -83,21 +84,21 @@ static void set_timeout_timer(void)
 {
     const struct client *c = oldest_client();
     uint64_t at = c ? c->until_ns : 0;
-    if (backoff_until_ns && (!at || backoff_until_ns < at))
-        at = backoff_until_ns;
-    rmd_ring_at(&timeout_timer, at);
+    if (http.backoff_until_ns && (!at || http.backoff_until_ns < at))
+        at = http.backoff_until_ns;
+    rmd_ring_at(&http.timeout_timer, at);
 }
 
 static void timeout_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
     for (struct client *c; (c = oldest_client()) != NULL && c->until_ns <= inv_now_ns();)
         drop_client(c);
-    if (backoff_until_ns && backoff_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
-        backoff_until_ns = 0;
+    if (http.backoff_until_ns && http.backoff_until_ns <= inv_now_ns() &&
+        !rmd_watch(&http.listener, EPOLLIN))
+        http.backoff_until_ns = 0;
     set_timeout_timer();
 }
 
@@ -105,12 +106,12 @@ static void timeout_expired(struct rmd_source *source, uint32_t events)
 
 static const char *get_page(void)
 {
-    if (page && inv_now_ns() - page_ns < FRESH_NS)
-        return page;
-    free(page);
-    page = rmd_metrics_text(0, true, &page_bytes);
-    page_ns = inv_now_ns();
-    return page;
+    if (http.page && inv_now_ns() - http.page_ns < FRESH_NS)
+        return http.page;
+    free(http.page);
+    http.page = rmd_metrics_text(0, true, &http.page_bytes);
+    http.page_ns = inv_now_ns();
+    return http.page;
 }
 
 static void set_answer(struct client *c, const char *status, const char *more, const char *body,
@@ -163,7 +164,7 @@ static void answer_request(struct client *c)
     }
     const char *text = get_page();
     if (text)
-        set_answer(c, "200 OK", "", text, page_bytes, get);
+        set_answer(c, "200 OK", "", text, http.page_bytes, get);
     else
         set_error_answer(c, "503 Service Unavailable", "");
 }
@@ -206,18 +207,18 @@ static bool receive_head(struct client *c, bool *gone)
 
 static void back_off_until(uint64_t at_ns)
 {
-    rmd_unwatch(&listener);
-    if (backoff_until_ns < at_ns)
-        backoff_until_ns = at_ns;
+    rmd_unwatch(&http.listener);
+    if (http.backoff_until_ns < at_ns)
+        http.backoff_until_ns = at_ns;
     set_timeout_timer();
 }
 
 /* begun: rmd_rate_limit_clock at the beginning of the event. */
 static void charge_clients(uint64_t begun)
 {
-    due_ns = rmd_rate_limit_add_event(due_ns, rmd_rate_limit_clock() - begun);
-    if (due_ns > inv_now_ns())
-        back_off_until(due_ns);
+    http.due_ns = rmd_rate_limit_add_event(http.due_ns, rmd_rate_limit_clock() - begun);
+    if (http.due_ns > inv_now_ns())
+        back_off_until(http.due_ns);
 }
 
 static void handle_events(struct client *c, uint32_t events)
@@ -254,9 +255,9 @@ static void add_client(int fd)
         return;
     }
     c->until_ns = inv_now_ns() + TIMEOUT_S * UINT64_C(1000000000);
-    c->next = clients;
-    clients = c;
-    if (++nclients > CLIENTS_MAX)
+    c->next = http.clients;
+    http.clients = c;
+    if (++http.nclients > CLIENTS_MAX)
         drop_client(oldest_client());
     set_timeout_timer();
 }
@@ -281,35 +282,34 @@ int rmd_metrics_serve(const char *where)
     socklen_t size = rmd_metrics_address(where, &a);
     int one = 1;
     rmd_peer_begin();
-    local = a.any.sa_family == AF_UNIX;
-    listener = (struct rmd_source){
+    http.local = a.any.sa_family == AF_UNIX;
+    http.listener = (struct rmd_source){
         socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), accept_client};
-    timeout_timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                        timeout_expired};
-    if (listener.fd >= 0 && a.any.sa_family != AF_UNIX)
-        setsockopt(listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    bool good = size && listener.fd >= 0 && timeout_timer.fd >= 0 &&
-                !rmd_path_listen(listener.fd, &a.any, size, CLIENTS_MAX) &&
-                !rmd_watch(&listener, EPOLLIN) && !rmd_watch(&timeout_timer, EPOLLIN);
+    if (http.listener.fd >= 0 && a.any.sa_family != AF_UNIX)
+        setsockopt(http.listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    bool good = size && http.listener.fd >= 0 &&
+                !rmd_timer_open(&http.timeout_timer, timeout_expired) &&
+                !rmd_path_listen(http.listener.fd, &a.any, size, CLIENTS_MAX) &&
+                !rmd_watch(&http.listener, EPOLLIN);
     if (!good) {
         rmd_error("cannot serve metrics at %s: %s%s", where, rmd_path_error(errno),
                   errno == EAFNOSUPPORT ? ": for rmd.service see metrics.conf in rmd(8)" : "");
         return -1;
     }
     if (*where == '/')
-        snprintf(path, sizeof path, "%s", where);
+        snprintf(http.path, sizeof http.path, "%s", where);
     return 0;
 }
 
 void rmd_metrics_close(void)
 {
-    while (clients)
-        drop_client(clients);
-    if (*path)
-        rmd_path_remove(path);
-    if (listener.fd >= 0)
-        close(listener.fd);
-    free(page);
-    page = NULL;
-    listener.fd = -1;
+    while (http.clients)
+        drop_client(http.clients);
+    if (*http.path)
+        rmd_path_remove(http.path);
+    if (http.listener.fd >= 0)
+        close(http.listener.fd);
+    free(http.page);
+    http.page = NULL;
+    http.listener.fd = -1;
 }

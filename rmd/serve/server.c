@@ -11,17 +11,18 @@
 #include "rmd/serve/server.h"
 #include "rmd/serve/admin_snapshot.h"
 #include "rmd/serve/control.h"
-#include "rmd/domain/events.h"
+#include "rmd/journal/events.h"
 #include "rmd/loop/log.h"
+#include "rmd/loop/loop.h"
 #include "rmd/serve/metrics.h"
-#include "assertion.h"
-#include "now.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/peer.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/domain/replaced.h"
-#include "rmd/domain/report.h"
-#include "socket.h"
+#include "rmd/journal/report.h"
+#include "libinvasive/table/socket.h"
 #include "rmd/config/socket_path.h"
 #include "rmd/host/subuid.h"
 #include "rmd/domain/trace.h"
@@ -37,8 +38,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #if !defined(SO_PEERPIDFD) && (defined(__x86_64__) || defined(__aarch64__))
@@ -74,24 +73,28 @@ struct connection {
     size_t text_bytes;
 };
 
-static struct rmd_source listener = {.fd = -1}, later = {.fd = -1};
-static struct rmd_access access_for;
-static struct sockaddr_un address;
-static struct connection *connections; /* newest first */
-static unsigned nconnections;
-static uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
-static uint64_t later_ns;       /* when the timer rings; 0: never */
+/* Only the loop's thread reads and writes it. */
+static struct {
+    struct rmd_source listener, later;
+    struct rmd_access access_for;
+    struct sockaddr_un address;
+    struct connection *connections; /* newest first */
+    unsigned nconnections;
+    uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
+    uint64_t later_ns;         /* when the timer rings; 0: never */
+    struct inv_remote_report message; /* that is being read; most are only the request */
+} server = {.listener.fd = -1, .later.fd = -1};
 
 static void close_connection(struct connection *c)
 {
-    struct connection **link = &connections;
+    struct connection **link = &server.connections;
     while (*link != c) {
         inv_assert(*link != NULL); /* c is in the list */
         link = &(*link)->next;
     }
     *link = c->next;
-    inv_assert(nconnections > 0);
-    nconnections--;
+    inv_assert(server.nconnections > 0);
+    server.nconnections--;
     if (c->waiting)
         rmd_control_forget(c);
     free(c->text);
@@ -141,7 +144,7 @@ static int pidfd_of_peer(const struct connection *c)
 static bool runs_as_its_user(const struct connection *c)
 {
     uid_t owner;
-    if (!access_for.several)
+    if (!server.access_for.several)
         return true;
     bool seen = rmd_owner(c->peer.pid, &owner);
     errno = seen ? ESRCH : EACCES;
@@ -184,8 +187,8 @@ static void answer_join(struct connection *c, const struct inv_request *request)
     int slot = rmd_users_join(c->peer.uid, c->peer.pid, pidfd, request);
     if (slot >= 0) {
         int own = rmd_replaced_begin(c->domain, (unsigned)slot);
-        send_reply(c->source.fd, INV_OK, (unsigned)slot, 0, own < 0 ? c->domain->table_fd : own,
-                   "");
+        send_reply(c->source.fd, INV_OK, (unsigned)slot, 0,
+                   own < 0 ? rmd_domain_table_fd(c->domain) : own, "");
         if (own >= 0)
             close(own);
     } else
@@ -204,7 +207,7 @@ static void answer_join(struct connection *c, const struct inv_request *request)
 static bool has_domain_to_show(struct connection *c)
 {
     char why[sizeof((struct inv_reply *)0)->message];
-    if (c->about == c->peer.uid || (c->domain && c->domain->live))
+    if (c->about == c->peer.uid || (c->domain && rmd_domain_live(c->domain)))
         return true;
     snprintf(why, sizeof why,
              "user %u has no managed process now: rmctl status lists the users that have some",
@@ -222,9 +225,10 @@ static void answer_observe(struct connection *c)
         send_refusal(c, INV_E_FULL, "rmd cannot show the core table");
         return;
     }
-    bool all = access_for.several || !c->domain->granted;
-    send_reply(c->source.fd, INV_OK, 0, all ? c->domain->topology.ncores : c->domain->granted, fd,
-               "");
+    unsigned ncores = rmd_domain_topology(c->domain)->ncores;
+    unsigned granted = rmd_domain_granted(c->domain);
+    bool all = server.access_for.several || !granted;
+    send_reply(c->source.fd, INV_OK, 0, all ? ncores : granted, fd, "");
     close(fd);
 }
 
@@ -325,13 +329,15 @@ static void answer_trace_stop(struct connection *c)
 
 static void answer_trace(struct connection *c, const struct inv_request *request, bool carries)
 {
+    uid_t taker = 0;
     if (carries)
         answer_trace_start(c);
     else if (starts_trace(request))
         send_refusal(c, INV_E_PROTOCOL, "no file came with it");
-    else if (strcmp(request->program, "stop") || !c->domain || !c->domain->trace)
+    else if (strcmp(request->program, "stop") || !c->domain ||
+             !rmd_trace_taker(c->domain, &taker))
         send_refusal(c, INV_E_STATE, "no trace is being taken");
-    else if (!c->operator && rmd_trace_taker(c->domain) != c->peer.uid)
+    else if (!c->operator && taker != c->peer.uid)
         send_refusal(c, INV_E_STATE, "an operator has begun this trace, and ends it");
     else
         answer_trace_stop(c);
@@ -469,7 +475,7 @@ static bool answer_request(struct connection *c, const struct inv_remote_report 
         send_reply(c->source.fd, INV_OK, 0, 0, -1, "");
         return true;
     case INV_SAY:
-        send_reply(c->source.fd, INV_OK, 0, rmd_dedup_first(&c->domain->messages, request->launch),
+        send_reply(c->source.fd, INV_OK, 0, rmd_domain_says_first(c->domain, request->launch),
                    -1, "");
         return true;
     case INV_REPORT:
@@ -546,8 +552,8 @@ static bool select_domain(struct connection *c, uid_t uid)
     c->domain = c->operator ? rmd_users_known(uid) : NULL;
     if (!c->operator)
         snprintf(why, sizeof why,
-                 "the domain of user %u is root's, or of who runs rmd, to look at and to steer: "
-                 "yours is shown without --user",
+                 "only root and the user that runs rmd may look at and steer the domain of user "
+                 "%u: yours is shown without --user",
                  (unsigned)uid);
     else if (!rmd_users_served(uid))
         snprintf(why, sizeof why, "user %u has no processes here: this rmd serves user %u only",
@@ -580,7 +586,10 @@ static bool is_in_group(int fd, gid_t gid)
 }
 #endif
 
-static bool is_operator(uid_t uid) { return uid == getuid() || (access_for.several && uid == 0); }
+static bool is_operator(uid_t uid)
+{
+    return uid == getuid() || (server.access_for.several && uid == 0);
+}
 
 /* May the other end ask, and is there an answer?  Else it has been refused. */
 static bool admit_client(struct connection *c)
@@ -590,9 +599,10 @@ static bool admit_client(struct connection *c)
         send_refusal(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
         return false;
     }
-    if (!own && access_for.group != RMD_GROUP_ANY &&
-        (access_for.group == RMD_GROUP_DEFAULT ||
-         (c->peer.gid != access_for.gid && !is_in_group(c->source.fd, access_for.gid)))) {
+    if (!own && server.access_for.group != RMD_GROUP_ANY &&
+        (server.access_for.group == RMD_GROUP_DEFAULT ||
+         (c->peer.gid != server.access_for.gid &&
+          !is_in_group(c->source.fd, server.access_for.gid)))) {
         send_refusal(c, INV_E_UID, "not in the group that may use this rmd");
         return false;
     }
@@ -609,10 +619,10 @@ static void receive_request(struct connection *c, uint32_t events)
             close_connection(c);
         return;
     }
-    static struct inv_remote_report message; /* most are only the request */
-    const struct inv_request *request = &message.request;
+    struct inv_remote_report *message = &server.message;
+    const struct inv_request *request = &message->request;
     bool carries; /* descriptors, and is still there */
-    ssize_t n = rmd_peer_receive(c->source.fd, &message, sizeof message, MSG_TRUNC, &carries);
+    ssize_t n = rmd_peer_receive(c->source.fd, message, sizeof *message, MSG_TRUNC, &carries);
     if (n < 0 && errno == EAGAIN)
         return;
     bool done = true;
@@ -623,8 +633,8 @@ static void receive_request(struct connection *c, uint32_t events)
             send_refusal(c, INV_E_PROTOCOL, "malformed request");
         else if (carries && !starts_trace(request))
             send_refusal(c, INV_E_PROTOCOL, "a descriptor came with a request that has none");
-        else if (select_domain(c, user_of_request(c, &message, (size_t)n)))
-            done = answer_request(c, &message, (size_t)n, carries);
+        else if (select_domain(c, user_of_request(c, message, (size_t)n)))
+            done = answer_request(c, message, (size_t)n, carries);
     }
     if (done)
         close_connection(c);
@@ -645,13 +655,13 @@ static void charge_user(uid_t uid, uint64_t begun)
 
 static void set_later_timer(uint64_t at)
 {
-    if (later_ns && later_ns <= at)
+    if (server.later_ns && server.later_ns <= at)
         return;
-    later_ns = at;
-    rmd_ring_at(&later, at);
+    server.later_ns = at;
+    rmd_ring_at(&server.later, at);
 }
 
-static void hold(struct connection *c, uint32_t events)
+static void hold_connection(struct connection *c, uint32_t events)
 {
     rmd_unwatch(&c->source);
     c->held = true;
@@ -664,7 +674,7 @@ static void handle_client(struct rmd_source *source, uint32_t events)
     struct connection *c = (struct connection *)source;
     uid_t uid = c->peer.uid;
     if (!is_within_rate_limit(uid)) {
-        hold(c, events);
+        hold_connection(c, events);
         return;
     }
     uint64_t begun = rmd_rate_limit_clock();
@@ -676,7 +686,7 @@ static void handle_client(struct rmd_source *source, uint32_t events)
 static struct connection *next_held_connection(void)
 {
     struct connection *oldest = NULL;
-    for (struct connection *c = connections; c; c = c->next)
+    for (struct connection *c = server.connections; c; c = c->next)
         if (c->held && is_within_rate_limit(c->peer.uid))
             oldest = c;
     return oldest;
@@ -693,18 +703,18 @@ static void serve_held_connection(struct connection *c)
 
 static void later_timer_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
-    later_ns = 0;
-    if (backoff_until_ns && backoff_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
-        backoff_until_ns = 0;
-    if (backoff_until_ns)
-        set_later_timer(backoff_until_ns);
+    server.later_ns = 0;
+    if (server.backoff_until_ns && server.backoff_until_ns <= inv_now_ns() &&
+        !rmd_watch(&server.listener, EPOLLIN))
+        server.backoff_until_ns = 0;
+    if (server.backoff_until_ns)
+        set_later_timer(server.backoff_until_ns);
     for (struct connection *c; (c = next_held_connection()) != NULL;)
         serve_held_connection(c);
-    for (struct connection *c = connections; c; c = c->next)
+    for (struct connection *c = server.connections; c; c = c->next)
         if (c->held)
             set_later_timer(rmd_rate_limit_due_ns(c->peer.uid));
 }
@@ -712,13 +722,13 @@ static void later_timer_expired(struct rmd_source *source, uint32_t events)
 /* Sends new events to the clients that follow.  Users are charged only for events that they get. */
 static void send_new_events(void)
 {
-    for (struct connection *c = connections, *next; c; c = next) {
+    for (struct connection *c = server.connections, *next; c; c = next) {
         next = c->next;
         if (!c->follows || c->held)
             continue;
         uid_t uid = c->peer.uid;
         if (!is_within_rate_limit(uid)) {
-            hold(c, 0);
+            hold_connection(c, 0);
             continue;
         }
         uint64_t begun = rmd_rate_limit_clock();
@@ -736,7 +746,7 @@ static void send_new_events(void)
 static struct connection *connection_to_close(uid_t uid)
 {
     struct connection *oldest = NULL, *idle = NULL;
-    for (struct connection *c = connections->next; c; c = c->next)
+    for (struct connection *c = server.connections->next; c; c = c->next)
         if (rmd_person(c->peer.uid) == rmd_person(uid)) {
             oldest = c;
             idle = c->waiting || c->sending ? idle : c;
@@ -747,7 +757,7 @@ static struct connection *connection_to_close(uid_t uid)
 static unsigned count_connections(uid_t uid)
 {
     unsigned n = 0;
-    for (struct connection *c = connections; c; c = c->next)
+    for (struct connection *c = server.connections; c; c = c->next)
         n += rmd_person(c->peer.uid) == rmd_person(uid);
     return n;
 }
@@ -756,12 +766,12 @@ static unsigned count_connections(uid_t uid)
  * has one. */
 static uid_t user_with_most_connections(void)
 {
-    uid_t uid = connections->peer.uid;
+    uid_t uid = server.connections->peer.uid;
     unsigned most = 0;
     bool others = false;
-    for (struct connection *c = connections->next; c; c = c->next)
+    for (struct connection *c = server.connections->next; c; c = c->next)
         others |= !is_operator(c->peer.uid);
-    for (struct connection *c = connections->next; c; c = c->next) {
+    for (struct connection *c = server.connections->next; c; c = c->next) {
         unsigned n = is_operator(c->peer.uid) && others ? 0 : count_connections(c->peer.uid);
         if (n > most) {
             most = n;
@@ -775,11 +785,11 @@ static uid_t user_with_most_connections(void)
 static void close_excess_connection(void)
 {
     uint64_t begun = rmd_rate_limit_clock();
-    uid_t uid = connections->peer.uid;
+    uid_t uid = server.connections->peer.uid;
     struct connection *c = NULL;
-    if (access_for.several && count_connections(uid) > CONNECTIONS_OF_USER)
+    if (server.access_for.several && count_connections(uid) > CONNECTIONS_OF_USER)
         c = connection_to_close(uid);
-    else if (nconnections > CONNECTIONS_MAX)
+    else if (server.nconnections > CONNECTIONS_MAX)
         c = connection_to_close(user_with_most_connections());
     if (!c)
         return;
@@ -802,18 +812,18 @@ static void add_connection(int fd)
         free(c);
         return;
     }
-    c->next = connections;
-    connections = c;
-    nconnections++;
+    c->next = server.connections;
+    server.connections = c;
+    server.nconnections++;
 }
 
 /* The user of a client is known only after the accept.  After a client that has to wait anyway, the
  * listener backs off, so that rmd does not spend its time on accepting such clients. */
 static void back_off_listener(uint64_t took_ns)
 {
-    rmd_unwatch(&listener);
-    backoff_until_ns = inv_now_ns() + took_ns * BACKOFF_FACTOR;
-    set_later_timer(backoff_until_ns);
+    rmd_unwatch(&server.listener);
+    server.backoff_until_ns = inv_now_ns() + took_ns * BACKOFF_FACTOR;
+    set_later_timer(server.backoff_until_ns);
 }
 
 static void accept_client(struct rmd_source *source, uint32_t events)
@@ -826,9 +836,9 @@ static void accept_client(struct rmd_source *source, uint32_t events)
     if (fd < 0)
         return;
     add_connection(fd);
-    if (!connections || connections->source.fd != fd)
+    if (!server.connections || server.connections->source.fd != fd)
         return;
-    uid_t uid = connections->peer.uid;
+    uid_t uid = server.connections->peer.uid;
     charge_user(uid, begun);
     close_excess_connection(); /* another one */
     if (!is_within_rate_limit(uid))
@@ -837,19 +847,17 @@ static void accept_client(struct rmd_source *source, uint32_t events)
 
 static int start_serving(const struct rmd_access *access)
 {
-    access_for = *access;
+    server.access_for = *access;
     rmd_peer_begin();
-    later = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                later_timer_expired};
-    listener.ready = accept_client;
-    return later.fd < 0 || rmd_watch(&later, EPOLLIN) || rmd_events_watch(send_new_events) ||
-           rmd_watch(&listener, EPOLLIN);
+    server.listener.ready = accept_client;
+    return rmd_timer_open(&server.later, later_timer_expired) ||
+           rmd_events_watch(send_new_events) || rmd_watch(&server.listener, EPOLLIN);
 }
 
 /* Gives the path to root and rmd's own user only, or to a group, or to all users. */
 static bool set_path_permissions(const struct rmd_access *access)
 {
-    const char *path = address.sun_path;
+    const char *path = server.address.sun_path;
     if (path[0] == '\0' || access->group == RMD_GROUP_DEFAULT)
         return true;
     if (access->group == RMD_GROUP_ANY)
@@ -860,7 +868,7 @@ static bool set_path_permissions(const struct rmd_access *access)
 /* /run is empty after each boot. */
 void rmd_server_make_directory(const char *name)
 {
-    char path[sizeof address.sun_path];
+    char path[sizeof server.address.sun_path];
     snprintf(path, sizeof path, "%s", name);
     char *slash = strrchr(path, '/');
     if (name[0] != '/' || slash == path)
@@ -872,22 +880,22 @@ void rmd_server_make_directory(const char *name)
 
 int rmd_server_open(const char *name, const struct rmd_access *access)
 {
-    socklen_t size = inv_socket_address(&address, name);
+    socklen_t size = inv_socket_address(&server.address, name);
     char unfit[INV_SOCKET_UNFIT];
     if (inv_socket_unfit(name, unfit)) {
         rmd_error("%s: use another one", unfit);
         return -1;
     }
-    listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    server.listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (access->several)
         rmd_server_make_directory(name);
-    const struct sockaddr *any = (const struct sockaddr *)&address;
+    const struct sockaddr *any = (const struct sockaddr *)&server.address;
     mode_t mask = umask(0177); /* a path is for our user only, at first */
-    bool listens = listener.fd >= 0 && !rmd_path_listen(listener.fd, any, size, 128);
+    bool listens = server.listener.fd >= 0 && !rmd_path_listen(server.listener.fd, any, size, 128);
     umask(mask);
     bool ok = listens && set_path_permissions(access) && !start_serving(access);
     if (!listens)
-        address.sun_path[0] = '\0'; /* it is not this rmd's: do not remove it */
+        server.address.sun_path[0] = '\0'; /* it is not this rmd's: do not remove it */
     if (!ok)
         rmd_error("cannot listen on %s: %s%s", name, rmd_path_error(errno),
                   errno == ENOENT ? ": its directory must be there" : "");
@@ -907,7 +915,7 @@ static void warn_of_socket_mode(int fd, const struct rmd_access *access)
     bool its_group = (st.st_mode & 0060) == 0060 && st.st_gid == access->gid;
     if (!anybody && (access->group == RMD_GROUP_ANY || !its_group))
         rmd_log(RMD_WARNING,
-                "%s is of group %u and has mode %03o: not all whom socket-group lets in can "
+                "%s is of group %u and has mode %03o: not all users that socket-group lets in can "
                 "connect; see there in rmd.conf(5)",
                 name.sun_path, (unsigned)st.st_gid, (unsigned)st.st_mode & 0777);
 }
@@ -916,7 +924,7 @@ int rmd_server_inherit(int fd, const struct rmd_access *access)
 {
     int listens = 0, type = 0;
     socklen_t size = sizeof listens;
-    listener.fd = fd;
+    server.listener.fd = fd;
     warn_of_socket_mode(fd, access);
     if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens &&
         !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
@@ -929,13 +937,13 @@ int rmd_server_inherit(int fd, const struct rmd_access *access)
 
 void rmd_server_close(void)
 {
-    while (connections) {
-        if (connections->follows)
-            send_end_event(connections, "");
-        close_connection(connections);
+    while (server.connections) {
+        if (server.connections->follows)
+            send_end_event(server.connections, "");
+        close_connection(server.connections);
     }
-    if (address.sun_path[0] != '\0')
-        rmd_path_remove(address.sun_path);
-    if (listener.fd >= 0)
-        close(listener.fd);
+    if (server.address.sun_path[0] != '\0')
+        rmd_path_remove(server.address.sun_path);
+    if (server.listener.fd >= 0)
+        close(server.listener.fd);
 }

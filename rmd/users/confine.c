@@ -3,11 +3,9 @@
 #define _GNU_SOURCE
 #include "rmd/users/confine.h"
 #include "rmd/host/cgroup.h"
-#include "core.h"
 #include "rmd/host/enforce.h"
 #include "rmd/loop/log.h"
-#include "rmd/users/nonmembers.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/domain/state.h"
@@ -19,40 +17,27 @@
 enum { GENERATIONS = 16 };    /* ancestors that are searched for a member: bounds the time */
 enum { BURST_NS = 20000000 }; /* processor time that checks may take at once, before they pause */
 
-static enum rmd_enforce enforcement;
-static struct inv_cpus possible; /* CPUs that rmd may use, and those of its cores */
-static struct inv_cpus offline;  /* now */
-static bool cpusets;             /* enforce by cpusets, not by affinity */
-static bool required; /* false for an rmd of one user until a core is drained or limited */
-static struct rmd_confinement *confinements; /* the active ones */
-
-int rmd_confinement_begin(const struct inv_topology *cores, enum rmd_enforce enforce, bool always,
-                          const char *base)
+int rmd_enforcement_begin(struct rmd_enforcement *e, const struct inv_topology *cores,
+                          enum rmd_enforce how, bool always, const char *base)
 {
-    enforcement = enforce;
-    required = always;
-    if (inv_cpus_get(0, &possible))
+    e->how = how;
+    e->required = always;
+    if (inv_cpus_get(0, &e->possible))
         return -1;
     for (unsigned c = 0; c < cores->ncores && !cores->emulated; c++)
-        inv_cpus_add(&possible, (size_t)cores->os_cpu[c]);
-    if (required && enforcement == RMD_ENFORCE_CPUSET) {
-        cpusets = rmd_cgroup_open(*base == '/' ? base : NULL);
-        if (!cpusets)
+        inv_cpus_add(&e->possible, (size_t)cores->os_cpu[c]);
+    if (e->required && e->how == RMD_ENFORCE_CPUSET) {
+        e->cpusets = rmd_cgroup_open(*base == '/' ? base : NULL);
+        if (!e->cpusets)
             rmd_log(RMD_WARNING, "enforcing by affinity, since there are no cpusets");
     }
-    return rmd_nonmembers_begin(&possible, cpusets);
+    return 0;
 }
 
-void rmd_confinement_require(void) { required = true; }
-
-void rmd_confinement_set_offline(const struct inv_cpus *cpus) { offline = *cpus; }
-
-const struct rmd_confinement *rmd_confinements(void) { return confinements; }
-
-const struct rmd_confinement *rmd_confinement_of(uid_t uid)
+const struct rmd_confinement *rmd_confinement_of(const struct rmd_enforcement *e, uid_t uid)
 {
-    const struct rmd_confinement *con = confinements;
-    while (con && con->domain->uid != uid)
+    const struct rmd_confinement *con = e->first;
+    while (con && rmd_domain_uid(con->domain) != uid)
         con = con->next;
     return con;
 }
@@ -61,13 +46,13 @@ static void list_confinement(struct rmd_confinement *con, const struct rmd_domai
 {
     con->active = true;
     con->domain = d;
-    con->next = confinements;
-    confinements = con;
+    con->next = con->by->first;
+    con->by->first = con;
 }
 
 static void unlist_confinement(struct rmd_confinement *con)
 {
-    struct rmd_confinement **link = &confinements;
+    struct rmd_confinement **link = &con->by->first;
     if (!con->active)
         return;
     while (*link != con)
@@ -76,25 +61,30 @@ static void unlist_confinement(struct rmd_confinement *con)
     con->active = false;
 }
 
-static bool is_enforced(void) { return required && enforcement != RMD_ENFORCE_NONE; }
+static bool is_enforced(const struct rmd_enforcement *e)
+{
+    return e->required && e->how != RMD_ENFORCE_NONE;
+}
 
 static bool domain_has_core(const struct rmd_domain *d, unsigned core)
 {
-    return d->grant[core] == RMD_GRANTED;
+    return rmd_domain_grant(d, core) == RMD_GRANTED;
 }
 
 /* The CPUs of the domain's cores; with `others` also CPUs that are no core of rmd. */
-static struct inv_cpus cpus_of(const struct rmd_domain *d, bool others)
+static struct inv_cpus cpus_of(const struct rmd_domain *d, const struct rmd_enforcement *e,
+                               bool others)
 {
+    const struct inv_topology *cores = rmd_domain_topology(d);
     struct inv_cpus set;
     inv_cpus_clear(&set);
     if (others)
-        set = possible;
-    for (unsigned c = 0; c < d->topology.ncores; c++)
+        set = e->possible;
+    for (unsigned c = 0; c < cores->ncores; c++)
         if (domain_has_core(d, c))
-            inv_cpus_add(&set, (size_t)d->topology.os_cpu[c]);
+            inv_cpus_add(&set, (size_t)cores->os_cpu[c]);
         else
-            inv_cpus_remove(&set, (size_t)d->topology.os_cpu[c]);
+            inv_cpus_remove(&set, (size_t)cores->os_cpu[c]);
     return set;
 }
 
@@ -103,21 +93,23 @@ static struct inv_cpus cpus_of(const struct rmd_domain *d, bool others)
 static struct inv_cpus cpus_until_now(const struct rmd_domain *d, const struct rmd_confinement *con)
 {
     struct inv_cpus set;
+    struct rmd_member member;
     if (con->active)
         return con->allowed;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && !inv_cpus_get(d->procs[s].pid, &set)) {
-            inv_cpus_and(&set, &set, &possible);
+        if (rmd_domain_member(d, s, &member) && !inv_cpus_get(member.pid, &set)) {
+            inv_cpus_and(&set, &set, &con->by->possible);
             return set;
         }
-    return possible;
+    return con->by->possible;
 }
 
 /* Adds the first CPU of `of` that is online.  False: none is. */
-static bool add_first(struct inv_cpus *set, const struct inv_cpus *of)
+static bool add_online(struct inv_cpus *set, const struct rmd_enforcement *e,
+                       const struct inv_cpus *of)
 {
     for (size_t cpu = 0; cpu < INV_MAX_CPUS; cpu++)
-        if (inv_cpus_has(of, cpu) && !inv_cpus_has(&offline, cpu)) {
+        if (inv_cpus_has(of, cpu) && !inv_cpus_has(&e->offline, cpu)) {
             inv_cpus_add(set, cpu);
             return true;
         }
@@ -130,39 +122,36 @@ static bool add_first(struct inv_cpus *set, const struct inv_cpus *of)
 static struct inv_cpus cpus_without_cores(const struct rmd_domain *d,
                                           const struct rmd_confinement *con)
 {
-    struct inv_cpus set = cpus_of(d, true), had = cpus_until_now(d, con);
-    if (!inv_cpus_count(&set) && !add_first(&set, &had))
-        add_first(&set, &possible);
+    struct inv_cpus set = cpus_of(d, con->by, true), had = cpus_until_now(d, con);
+    if (!inv_cpus_count(&set) && !add_online(&set, con->by, &had))
+        add_online(&set, con->by, &con->by->possible);
     return set;
 }
 
 static bool confine_process(const struct rmd_domain *d, const struct rmd_confinement *con,
-                            struct rmd_process *p, const struct inv_cpus *before)
+                            const struct rmd_member *p, const struct inv_cpus *before)
 {
-    unsigned outside = rmd_affinity_confine(p->pid, p->pidfd.fd, &con->allowed, before);
+    unsigned outside = rmd_affinity_confine(p->pid, p->pidfd, &con->allowed, before);
     if (outside)
-        rmd_debug("user %u: %u threads of process %d moved to its cores", (unsigned)d->uid, outside,
-                  (int)p->pid);
+        rmd_debug("user %u: %u threads of process %d moved to its cores",
+                  (unsigned)rmd_domain_uid(d), outside, (int)p->pid);
     return outside > 0;
 }
 
 /* The kernel drops the affinity of threads when it changes their cpuset.  Threads that hold a core
  * must stay on it. */
-static void pin_holders(struct rmd_domain *d)
+static void pin_holders(const struct rmd_domain *d)
 {
-    if (!d->table || d->table->mode != INV_MODE_PINNED)
+    const struct inv_topology *cores = rmd_domain_topology(d);
+    const struct inv_table *table = rmd_domain_table(d);
+    if (!table || table->mode != INV_MODE_PINNED)
         return;
-    for (unsigned c = 0; c < d->topology.ncores; c++) {
-        struct inv_core *core = inv_core_at(d->table, c);
-        /* relaxed: a hint, checked before use */
-        unsigned name = inv_word_holder(atomic_load_explicit(&core->word, memory_order_relaxed));
-        if (!domain_has_core(d, c) || name == INV_NOBODY || name > INV_MAX_SLOTS ||
-            !d->procs[name - 1].used)
-            continue;
-        struct rmd_process *p = &d->procs[name - 1];
-        rmd_pin_thread(p->pid, p->pidfd.fd,
-                       atomic_load_explicit(&core->holder_tid, memory_order_relaxed),
-                       d->topology.os_cpu[c]);
+    for (unsigned c = 0; c < cores->ncores; c++) {
+        pid_t tid;
+        int slot = domain_has_core(d, c) ? rmd_domain_holder(d, c, &tid) : -1;
+        struct rmd_member p;
+        if (slot >= 0 && rmd_domain_member(d, (unsigned)slot, &p))
+            rmd_pin_thread(p.pid, p.pidfd, tid, cores->os_cpu[c]);
     }
 }
 
@@ -181,14 +170,15 @@ static const char *group_of_parent(const struct rmd_confinement *con, struct rmd
 
 /* The group of the process before it entered the user's cpuset.  The process is in the cpuset
  * already if a former rmd put it there, or if a member started it. */
-static char *find_origin(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot)
+static char *find_origin(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+                         const struct rmd_member *p)
 {
-    char *now = rmd_cgroup_of(d->procs[slot].pid, d->uid);
+    char *now = rmd_cgroup_of(p->pid, rmd_domain_uid(d));
     const char *known = now;
     if (!known)
         known = rmd_state_noted_group(d, slot);
     if (!known)
-        known = group_of_parent(con, d, d->procs[slot].pid);
+        known = group_of_parent(con, d, p->pid);
     if (!known)
         known = con->home ? con->home : "";
     char *origin = strdup(known);
@@ -196,13 +186,14 @@ static char *find_origin(struct rmd_domain *d, struct rmd_confinement *con, unsi
     return origin;
 }
 
-static bool enter_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot)
+static bool enter_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+                         const struct rmd_member *p)
 {
-    char *origin = find_origin(d, con, slot);
+    char *origin = find_origin(d, con, slot, p);
     if (!origin)
         return false;
     rmd_state_note_group(d, slot, *origin ? origin : NULL);
-    if (!rmd_cgroup_enter(d->uid, d->procs[slot].pid, d->procs[slot].pidfd.fd)) {
+    if (!rmd_cgroup_enter(rmd_domain_uid(d), p->pid, p->pidfd)) {
         int saved = errno;
         rmd_state_note_group(d, slot, NULL);
         free(origin);
@@ -220,127 +211,131 @@ static bool enter_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsi
 
 static bool is_confined_by_affinity(const struct rmd_confinement *con, unsigned slot)
 {
-    return !cpusets || con->by_affinity[slot];
+    return !con->by->cpusets || con->by_affinity[slot];
 }
 
 /* The process is in no cpuset, or its cpuset has other CPUs. */
-static void confine_by_affinity(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+static void confine_by_affinity(const struct rmd_domain *d, struct rmd_confinement *con,
+                                unsigned slot, const struct rmd_member *p,
                                 const struct inv_cpus *given)
 {
     con->by_affinity[slot] = true;
-    confine_process(d, con, &d->procs[slot], given);
+    confine_process(d, con, p, given);
 }
 
 /* The cpuset confines the process from here on. */
-static void rely_on_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
+static void rely_on_cpuset(struct rmd_confinement *con, unsigned slot, const struct rmd_member *p,
                            const struct inv_cpus *given)
 {
     if (con->by_affinity[slot])
-        rmd_affinity_release(d->procs[slot].pid, d->procs[slot].pidfd.fd, &possible, given,
-                             &con->cpus);
+        rmd_affinity_release(p->pid, p->pidfd, &con->by->possible, given, &con->cpus);
     con->by_affinity[slot] = false;
 }
 
-static void set_cpuset(struct rmd_domain *d, struct rmd_confinement *con)
+static void set_cpuset(const struct rmd_domain *d, struct rmd_confinement *con)
 {
     bool was_stale = con->cpuset_stale;
-    con->cpus = d->granted ? cpus_of(d, false) : con->allowed;
-    con->cpuset_stale = !rmd_cgroup_confine(d->uid, &con->cpus);
+    con->cpus = rmd_domain_granted(d) ? cpus_of(d, con->by, false) : con->allowed;
+    con->cpuset_stale = !rmd_cgroup_confine(rmd_domain_uid(d), &con->cpus);
     if (con->cpuset_stale && !was_stale)
         rmd_log(RMD_WARNING, "user %u: cannot change its cpuset: %s: enforcing by affinity",
-                (unsigned)d->uid, strerror(errno));
+                (unsigned)rmd_domain_uid(d), strerror(errno));
 }
 
 /* given: the CPUs until now of members that are confined by affinity instead. */
 static void confine_by_cpuset(struct rmd_domain *d, struct rmd_confinement *con,
                               const struct inv_cpus *given)
 {
+    struct rmd_member p;
     set_cpuset(d, con);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
-        struct rmd_process *p = &d->procs[s];
-        if (!p->used)
+        if (!rmd_domain_member(d, s, &p))
             continue;
-        if (!con->cpuset_stale && (con->group[s] || enter_cpuset(d, con, s))) {
-            rely_on_cpuset(d, con, s, given);
+        if (!con->cpuset_stale && (con->group[s] || enter_cpuset(d, con, s, &p))) {
+            rely_on_cpuset(con, s, &p, given);
             continue;
         }
         if (!con->cpuset_stale && !con->by_affinity[s])
             rmd_log(RMD_WARNING,
                     "user %u: process %d cannot be put into its cpuset: %s: enforcing by affinity",
-                    (unsigned)d->uid, (int)p->pid, strerror(errno));
-        confine_by_affinity(d, con, s, given);
+                    (unsigned)rmd_domain_uid(d), (int)p.pid, strerror(errno));
+        confine_by_affinity(d, con, s, &p, given);
     }
     pin_holders(d);
 }
 
-void rmd_confinement_update(struct rmd_domain *d, struct rmd_confinement *con)
+bool rmd_confinement_update(struct rmd_domain *d, struct rmd_confinement *con)
 {
-    bool all_stopped = d->live && d->stopped == d->live;
-    if (!is_enforced() || !(d->granted || con->active || all_stopped))
-        return; /* wait for its first core: no process can enter an empty cpuset */
+    struct rmd_domain_counts n = rmd_domain_counts(d);
+    struct rmd_member p;
+    bool all_stopped = n.live && n.stopped == n.live;
+    if (!is_enforced(con->by) || !(n.granted || con->active || all_stopped))
+        return false; /* wait for its first core: no process can enter an empty cpuset */
     struct inv_cpus before = con->allowed;
-    struct inv_cpus now = d->granted ? cpus_of(d, true) : cpus_without_cores(d, con);
+    struct inv_cpus now = n.granted ? cpus_of(d, con->by, true) : cpus_without_cores(d, con);
     bool first = !con->active;
     if (!first && inv_cpus_equal(&before, &now))
-        return;
+        return false;
     con->allowed = now;
     con->before = first ? now : before;
     if (first)
         list_confinement(con, d);
-    if (cpusets) {
+    if (con->by->cpusets) {
         confine_by_cpuset(d, con, &con->before);
     } else {
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-            if (d->procs[s].used)
-                confine_process(d, con, &d->procs[s], first ? NULL : &before);
+            if (rmd_domain_member(d, s, &p))
+                confine_process(d, con, &p, first ? NULL : &before);
     }
-    rmd_nonmembers_changed();
     rmd_domain_confined(d);
+    return true;
 }
 
 void rmd_confinement_add_member(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot)
 {
-    if (!is_enforced() || !con->active)
+    struct rmd_member p;
+    if (!is_enforced(con->by) || !con->active)
         return; /* wait for its first core */
-    if (cpusets)
+    if (con->by->cpusets)
         confine_by_cpuset(d, con, &con->allowed);
-    else if (!inv_cpus_equal(&con->allowed, &possible)) /* else each thread is read for nothing */
-        confine_process(d, con, &d->procs[slot], NULL);
+    /* where all CPUs are allowed each thread would be read for nothing */
+    else if (!inv_cpus_equal(&con->allowed, &con->by->possible) && rmd_domain_member(d, slot, &p))
+        confine_process(d, con, &p, NULL);
 }
 
 void rmd_confinement_check(struct rmd_domain *d, struct rmd_confinement *con)
 {
     uint64_t now = inv_now_ns(), begun = rmd_rate_limit_clock();
-    if (!con->active || d->granted >= d->topology.ncores || con->due_ns > now)
+    bool has_all = rmd_domain_granted(d) >= rmd_domain_topology(d)->ncores;
+    struct rmd_member p;
+    if (!con->active || has_all || con->due_ns > now)
         return;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && is_confined_by_affinity(con, s) &&
-            confine_process(d, con, &d->procs[s], NULL))
+        if (rmd_domain_member(d, s, &p) && is_confined_by_affinity(con, s) &&
+            confine_process(d, con, &p, NULL))
             rmd_domain_confined(d);
     con->due_ns = rmd_rate_limit_add(con->due_ns, now, rmd_rate_limit_clock() - begun, BURST_NS);
 }
 
 /* Threads with exactly the affinity that rmd gave them may use all CPUs again. */
-static void restore_affinity(const struct rmd_confinement *con, const struct rmd_domain *d,
-                             unsigned slot)
+static void restore_affinity(const struct rmd_confinement *con, unsigned slot,
+                             const struct rmd_member *p)
 {
-    const struct rmd_process *p = &d->procs[slot];
-    if (con->active && is_enforced() && is_confined_by_affinity(con, slot) &&
-        !inv_cpus_equal(&con->allowed, &possible))
-        rmd_affinity_confine(p->pid, p->pidfd.fd, &possible, &con->allowed);
+    if (con->active && is_enforced(con->by) && is_confined_by_affinity(con, slot) &&
+        !inv_cpus_equal(&con->allowed, &con->by->possible))
+        rmd_affinity_confine(p->pid, p->pidfd, &con->by->possible, &con->allowed);
 }
 
 /* Moves the process to its own former group, else to one that another process of the user had. */
 static void restore_group(const struct rmd_domain *d, const struct rmd_confinement *con,
-                          unsigned slot)
+                          unsigned slot, const struct rmd_member *p)
 {
-    pid_t pid = d->procs[slot].pid;
-    int pidfd = d->procs[slot].pidfd.fd;
-    if (!rmd_cgroup_leave(pid, pidfd, con->group[slot]) && !rmd_cgroup_leave(pid, pidfd, con->home))
+    if (!rmd_cgroup_leave(p->pid, p->pidfd, con->group[slot]) &&
+        !rmd_cgroup_leave(p->pid, p->pidfd, con->home))
         rmd_log(RMD_INFO,
                 "user %u: process %d stays in its user's group: cannot put it back into %s: %s",
-                (unsigned)d->uid, (int)pid, *con->group[slot] ? con->group[slot] : "an unknown one",
-                strerror(errno));
+                (unsigned)rmd_domain_uid(d), (int)p->pid,
+                *con->group[slot] ? con->group[slot] : "an unknown one", strerror(errno));
 }
 
 void rmd_confinement_remove_member(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
@@ -349,10 +344,12 @@ void rmd_confinement_remove_member(struct rmd_domain *d, struct rmd_confinement 
     const char *noted = rmd_state_noted_group(d, slot);
     if (noted && !con->home)
         con->home = strdup(noted); /* it died while no rmd ran, and may have children */
-    if (con->group[slot] && lives)
-        restore_group(d, con, slot);
-    if (lives)
-        restore_affinity(con, d, slot);
+    struct rmd_member p;
+    if (lives && rmd_domain_member(d, slot, &p)) {
+        if (con->group[slot])
+            restore_group(d, con, slot, &p);
+        restore_affinity(con, slot, &p);
+    }
     free(con->group[slot]);
     con->group[slot] = NULL;
     con->by_affinity[slot] = false;
@@ -361,11 +358,9 @@ void rmd_confinement_remove_member(struct rmd_domain *d, struct rmd_confinement 
 
 void rmd_confinement_lift(struct rmd_domain *d, struct rmd_confinement *con)
 {
-    if (con->active)
-        rmd_nonmembers_changed();
     unlist_confinement(con);
-    if (cpusets)
-        rmd_cgroup_release(d->uid, con->home);
+    if (con->by->cpusets)
+        rmd_cgroup_release(rmd_domain_uid(d), con->home);
 }
 
 void rmd_confinement_free(struct rmd_confinement *con)
@@ -376,13 +371,13 @@ void rmd_confinement_free(struct rmd_confinement *con)
     free(con->home);
 }
 
-void rmd_confinement_check_nonmembers(void)
+void rmd_enforcement_remove_leftovers(const struct rmd_enforcement *e)
 {
-    rmd_nonmembers_scan();
-    if (cpusets)
+    if (e->cpusets)
         rmd_cgroup_remove_leftovers();
 }
 
-void rmd_confinement_end(void) { rmd_nonmembers_end(); }
-
-bool rmd_confinement_has_leftovers(void) { return cpusets && rmd_cgroup_has_leftovers(); }
+bool rmd_enforcement_has_leftovers(const struct rmd_enforcement *e)
+{
+    return e->cpusets && rmd_cgroup_has_leftovers();
+}

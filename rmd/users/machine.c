@@ -9,8 +9,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 enum { SAMPLE_MS = 500 };
@@ -34,9 +32,8 @@ static void take_sample(void)
 
 static void sample_timer_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
     take_sample();
     machine.sampled();
@@ -46,9 +43,7 @@ void rmd_machine_sample(bool on)
 {
     if (machine.timer.fd < 0 || on == machine.on)
         return;
-    struct itimerspec t = {.it_value.tv_nsec = on ? SAMPLE_MS * 1000000 : 0};
-    t.it_interval = t.it_value;
-    timerfd_settime(machine.timer.fd, 0, &t, NULL);
+    rmd_ring_every(&machine.timer, on ? SAMPLE_MS : 0);
     memset(&machine.delivery, 0, sizeof machine.delivery);
     machine.on = on;
     if (on)
@@ -70,9 +65,7 @@ int rmd_machine_watch(const struct inv_topology *topology, const char *root,
     machine.ncores = topology->ncores;
     machine.root = root;
     machine.sampled = sampled;
-    machine.timer.ready = sample_timer_expired;
-    machine.timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    return machine.timer.fd < 0 ? -1 : rmd_watch(&machine.timer, EPOLLIN);
+    return rmd_timer_open(&machine.timer, sample_timer_expired);
 }
 
 static void save_power(const struct rmd_power_knob *knob, unsigned count)

@@ -5,7 +5,7 @@
 #define RMD_MACHINE_H
 
 #include "rmd/host/power.h"
-#include "topology.h"
+#include "libinvasive/table/topology.h"
 
 /*
  * rmd_machine_watch - prepare to sample below `root` ("" for /; emulated cores only below another

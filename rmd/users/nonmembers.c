@@ -9,20 +9,15 @@
 #define _GNU_SOURCE
 #include "rmd/users/nonmembers.h"
 #include "rmd/host/cgroup.h"
-#include "rmd/users/confine.h"
 #include "rmd/host/enforce.h"
 #include "rmd/loop/log.h"
-#include "rmd/loop/loop.h"
-#include "now.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 enum {
@@ -31,7 +26,7 @@ enum {
     PASSES = 16         /* one more for each generation whose parent has the larger pid */
 };
 
-struct user_process {
+struct rmd_user_process {
     pid_t pid, parent;
     uid_t uid;
     uint64_t start_ticks;
@@ -41,24 +36,8 @@ struct user_process {
     struct inv_cpus given;
 };
 
-/* Sorted by pid. */
-struct process_list {
-    struct user_process *items;
-    unsigned count, capacity;
-};
-
-static struct process_list known, found; /* by the last scan; so far by the one under way */
-static enum { SCAN_IDLE, SCAN_READ, SCAN_CONFINE } phase;
-static DIR *processes;
-static unsigned next;     /* index in `known` of the next process to confine */
-static bool again, ended; /* scan once more; confine no process any more */
-static struct inv_cpus possible;
-static bool cpusets;
-static struct rmd_source timer = {.fd = -1};
-static uint64_t backoff_until_ns;
-
 /* The process with this pid, or NULL. */
-static struct user_process *find_process(const struct process_list *in, pid_t pid)
+static struct rmd_user_process *find_process(const struct rmd_process_list *in, pid_t pid)
 {
     unsigned from = 0, to = in->count;
     while (from < to) {
@@ -71,72 +50,74 @@ static struct user_process *find_process(const struct process_list *in, pid_t pi
     return from < in->count && in->items[from].pid == pid ? &in->items[from] : NULL;
 }
 
-static struct user_process *find_same(const struct process_list *in, const struct user_process *p)
+static struct rmd_user_process *find_same(const struct rmd_process_list *in,
+                                          const struct rmd_user_process *p)
 {
-    struct user_process *was = find_process(in, p->pid);
+    struct rmd_user_process *was = find_process(in, p->pid);
     return was && was->start_ticks == p->start_ticks ? was : NULL;
 }
 
 /* --- the first part: reading /proc */
 
-static bool reserve_entry(void)
+static bool reserve_entry(struct rmd_nonmembers *x)
 {
-    unsigned capacity = found.capacity ? 2 * found.capacity : 256;
-    if (found.count < found.capacity)
+    unsigned capacity = x->found.capacity ? 2 * x->found.capacity : 256;
+    if (x->found.count < x->found.capacity)
         return true;
-    struct user_process *items = realloc(found.items, capacity * sizeof *items);
+    struct rmd_user_process *items = realloc(x->found.items, capacity * sizeof *items);
     if (!items)
         return false; /* the scan leaves the process out; a confined one stays confined */
-    found.items = items;
-    found.capacity = capacity;
+    x->found.items = items;
+    x->found.capacity = capacity;
     return true;
 }
 
-static void note_process(pid_t pid)
+static void note_process(struct rmd_nonmembers *x, pid_t pid)
 {
     struct rmd_procstat stat;
     uid_t uid;
     bool ours = pid > 0 && pid != getpid() && rmd_owner(pid, &uid) &&
-                (rmd_confinement_of(uid) || find_process(&known, pid));
-    if (!ours || !rmd_procstat(pid, &stat) || stat.state == 'Z' || !reserve_entry())
+                (rmd_confinement_of(x->enforcement, uid) || find_process(&x->known, pid));
+    if (!ours || !rmd_procstat(pid, &stat) || stat.state == 'Z' || !reserve_entry(x))
         return;
     /* /proc lists pids in ascending order, and find_process relies on that */
-    if (found.count && found.items[found.count - 1].pid >= pid)
+    if (x->found.count && x->found.items[x->found.count - 1].pid >= pid)
         return;
-    found.items[found.count++] = (struct user_process){
+    x->found.items[x->found.count++] = (struct rmd_user_process){
         .pid = pid, .parent = stat.parent, .uid = uid, .start_ticks = stat.start_ticks};
 }
 
 /* --- members and their descendants */
 
-static void mark_members(void)
+static void mark_members(struct rmd_nonmembers *x)
 {
-    for (const struct rmd_confinement *con = rmd_confinements(); con; con = con->next)
+    for (const struct rmd_confinement *con = x->enforcement->first; con; con = con->next)
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
-            const struct rmd_process *member = &con->domain->procs[s];
-            struct user_process *p = member->used ? find_process(&found, member->pid) : NULL;
-            if (p && p->start_ticks == member->start_ticks)
+            struct rmd_member member;
+            bool is_used = rmd_domain_member(con->domain, s, &member);
+            struct rmd_user_process *p = is_used ? find_process(&x->found, member.pid) : NULL;
+            if (p && p->start_ticks == member.start_ticks)
                 p->member = true;
         }
 }
 
 /* A member that has called exec counts as a descendant of itself. */
-static void mark_replaced(void)
+static void mark_replaced(struct rmd_nonmembers *x)
 {
-    for (const struct rmd_confinement *con = rmd_confinements(); con; con = con->next)
+    for (const struct rmd_confinement *con = x->enforcement->first; con; con = con->next)
         for (unsigned i = 0; i < RMD_REPLACED; i++) {
-            const struct rmd_replaced *r = &con->domain->replaced[i];
-            struct user_process *p = r->pid ? find_process(&found, r->pid) : NULL;
-            if (p && p->start_ticks == r->start_ticks && p->uid == con->domain->uid)
+            const struct rmd_replaced *r = &rmd_domain_replaced(con->domain)[i];
+            struct rmd_user_process *p = r->pid ? find_process(&x->found, r->pid) : NULL;
+            if (p && p->start_ticks == r->start_ticks && p->uid == rmd_domain_uid(con->domain))
                 p->descended = true;
         }
 }
 
-static void copy_marks(void)
+static void copy_marks(struct rmd_nonmembers *x)
 {
-    for (unsigned i = 0; i < found.count; i++) {
-        struct user_process *p = &found.items[i];
-        const struct user_process *was = find_same(&known, p);
+    for (unsigned i = 0; i < x->found.count; i++) {
+        struct rmd_user_process *p = &x->found.items[i];
+        const struct rmd_user_process *was = find_same(&x->known, p);
         if (!was)
             continue;
         p->descended = was->descended;
@@ -146,15 +127,15 @@ static void copy_marks(void)
 }
 
 /* A child that runs as another user than its parent is not a descendant: it has other rights. */
-static void mark_descendants(void)
+static void mark_descendants(struct rmd_nonmembers *x)
 {
     bool changed = true;
     for (int pass = 0; changed && pass < PASSES; pass++) {
         changed = false;
-        for (unsigned i = 0; i < found.count; i++) {
-            struct user_process *p = &found.items[i];
-            const struct user_process *parent =
-                p->descended ? NULL : find_process(&found, p->parent);
+        for (unsigned i = 0; i < x->found.count; i++) {
+            struct rmd_user_process *p = &x->found.items[i];
+            const struct rmd_user_process *parent =
+                p->descended ? NULL : find_process(&x->found, p->parent);
             if (!parent || parent->uid != p->uid || !(parent->member || parent->descended))
                 continue;
             p->descended = changed = true;
@@ -162,21 +143,21 @@ static void mark_descendants(void)
     }
 }
 
-static void classify_processes(void)
+static void classify_processes(struct rmd_nonmembers *x)
 {
-    copy_marks();
-    mark_members();
-    mark_replaced();
-    mark_descendants();
-    struct process_list was = known;
-    known = found;
-    found = (struct process_list){.items = was.items, .capacity = was.capacity};
-    next = 0;
+    copy_marks(x);
+    mark_members(x);
+    mark_replaced(x);
+    mark_descendants(x);
+    struct rmd_process_list was = x->known;
+    x->known = x->found;
+    x->found = (struct rmd_process_list){.items = was.items, .capacity = was.capacity};
+    x->next = 0;
 }
 
 /* --- the second part: confinement */
 
-static bool is_same_process(const struct user_process *p)
+static bool is_same_process(const struct rmd_user_process *p)
 {
     struct rmd_procstat now;
     uid_t uid;
@@ -186,7 +167,7 @@ static bool is_same_process(const struct user_process *p)
 
 /* For a process that was started before its parent entered the user's cpuset.  False: the cpuset
  * does not confine it. */
-static bool put_into_cpuset(const struct user_process *p, int pidfd)
+static bool put_into_cpuset(const struct rmd_user_process *p, int pidfd)
 {
     char *group = rmd_cgroup_of(p->pid, p->uid);
     bool is_in = !group || rmd_cgroup_enter(p->uid, p->pid, pidfd);
@@ -197,9 +178,10 @@ static bool put_into_cpuset(const struct user_process *p, int pidfd)
     return is_in;
 }
 
-static void confine_process(struct user_process *p, int pidfd, const struct rmd_confinement *con)
+static void confine_process(const struct rmd_nonmembers *x, struct rmd_user_process *p, int pidfd,
+                            const struct rmd_confinement *con)
 {
-    const struct inv_cpus *to = con ? &con->allowed : &possible;
+    const struct inv_cpus *to = con ? &con->allowed : &x->enforcement->possible;
     /* a descendant found for the first time may have inherited the user's CPUs before the change */
     const struct inv_cpus *before = p->confined ? &p->given : p->descended ? &con->before : NULL;
     unsigned outside = rmd_affinity_confine(p->pid, pidfd, to, before);
@@ -210,19 +192,22 @@ static void confine_process(struct user_process *p, int pidfd, const struct rmd_
     p->given = *to;
 }
 
-static bool confine_by_cpuset(struct user_process *p, int pidfd, const struct rmd_confinement *con)
+static bool confine_by_cpuset(const struct rmd_nonmembers *x, struct rmd_user_process *p, int pidfd,
+                              const struct rmd_confinement *con)
 {
-    if (!con || !cpusets || !p->descended || con->cpuset_stale || !put_into_cpuset(p, pidfd))
+    if (!con || !x->enforcement->cpusets || !p->descended || con->cpuset_stale ||
+        !put_into_cpuset(p, pidfd))
         return false;
     if (p->confined) /* by affinity, while it was in no cpuset */
-        rmd_affinity_release(p->pid, pidfd, &possible, &p->given, &con->cpus);
+        rmd_affinity_release(p->pid, pidfd, &x->enforcement->possible, &p->given, &con->cpus);
     p->confined = false;
     return true;
 }
 
-static void apply_confinement(struct user_process *p)
+static void apply_confinement(const struct rmd_nonmembers *x, struct rmd_user_process *p)
 {
-    const struct rmd_confinement *con = ended ? NULL : rmd_confinement_of(p->uid);
+    const struct rmd_confinement *con =
+        x->ended ? NULL : rmd_confinement_of(x->enforcement, p->uid);
     if (con && (p->member || !(p->descended || con->whole_user)))
         con = NULL;
     p->confined &= !p->member;
@@ -231,113 +216,110 @@ static void apply_confinement(struct user_process *p)
     int pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
     if (pidfd < 0)
         return;
-    if (is_same_process(p) && !confine_by_cpuset(p, pidfd, con))
-        confine_process(p, pidfd, con);
+    if (is_same_process(p) && !confine_by_cpuset(x, p, pidfd, con))
+        confine_process(x, p, pidfd, con);
     close(pidfd);
 }
 
 /* --- a scan */
 
-static void begin_scan(void)
+static void begin_scan(struct rmd_nonmembers *x)
 {
-    again = false;
-    found.count = 0;
-    processes = opendir("/proc");
-    phase = processes ? SCAN_READ : SCAN_IDLE;
+    x->again = false;
+    x->found.count = 0;
+    x->processes = opendir("/proc");
+    x->phase = x->processes ? RMD_SCAN_READ : RMD_SCAN_IDLE;
 }
 
 /* Handles one process, or ends a part of the scan. */
-static void scan_step(void)
+static void scan_step(struct rmd_nonmembers *x)
 {
-    struct dirent *e = phase == SCAN_READ ? readdir(processes) : NULL;
+    struct dirent *e = x->phase == RMD_SCAN_READ ? readdir(x->processes) : NULL;
     if (e) {
-        note_process(atoi(e->d_name));
-    } else if (phase == SCAN_READ) {
-        closedir(processes);
-        classify_processes();
-        phase = SCAN_CONFINE;
-    } else if (next < known.count) {
-        apply_confinement(&known.items[next++]);
+        note_process(x, atoi(e->d_name));
+    } else if (x->phase == RMD_SCAN_READ) {
+        closedir(x->processes);
+        classify_processes(x);
+        x->phase = RMD_SCAN_CONFINE;
+    } else if (x->next < x->known.count) {
+        apply_confinement(x, &x->known.items[x->next++]);
     } else {
-        phase = SCAN_IDLE;
-        if (again)
-            begin_scan();
+        x->phase = RMD_SCAN_IDLE;
+        if (x->again)
+            begin_scan(x);
     }
 }
 
 /* The next slice runs when the back-off ends. */
-static void schedule_slice(void) { rmd_ring_at(&timer, backoff_until_ns ? backoff_until_ns : 1); }
+static void schedule_slice(const struct rmd_nonmembers *x)
+{
+    rmd_ring_at(&x->timer, x->backoff_until_ns ? x->backoff_until_ns : 1);
+}
 
-static void run_slice(void)
+static void run_slice(struct rmd_nonmembers *x)
 {
     uint64_t from = inv_now_ns(), now = from;
-    while (phase != SCAN_IDLE && now - from < SLICE_NS) {
-        scan_step();
+    while (x->phase != RMD_SCAN_IDLE && now - from < SLICE_NS) {
+        scan_step(x);
         now = inv_now_ns();
     }
-    backoff_until_ns = now + BACKOFF_FACTOR * (now - from);
-    if (phase != SCAN_IDLE)
-        schedule_slice();
+    x->backoff_until_ns = now + BACKOFF_FACTOR * (now - from);
+    if (x->phase != RMD_SCAN_IDLE)
+        schedule_slice(x);
 }
 
 static void slice_is_due(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
+    struct rmd_nonmembers *x = (void *)((char *)source - offsetof(struct rmd_nonmembers, timer));
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
-    if (phase == SCAN_IDLE)
-        begin_scan();
-    run_slice();
+    if (x->phase == RMD_SCAN_IDLE)
+        begin_scan(x);
+    run_slice(x);
 }
 
-int rmd_nonmembers_begin(const struct inv_cpus *all, bool by_cpuset)
+int rmd_nonmembers_begin(struct rmd_nonmembers *x, const struct rmd_enforcement *enforcement)
 {
-    possible = *all;
-    cpusets = by_cpuset;
-    timer = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                slice_is_due};
-    return timer.fd < 0 ? -1 : rmd_watch(&timer, EPOLLIN);
+    *x = (struct rmd_nonmembers){.enforcement = enforcement};
+    return rmd_timer_open(&x->timer, slice_is_due);
 }
 
 /* Is a process confined, or has one been? */
-static bool scan_is_needed(void)
+static bool scan_is_needed(const struct rmd_nonmembers *x)
 {
-    for (const struct rmd_confinement *con = rmd_confinements(); con; con = con->next)
-        if (!inv_cpus_equal(&con->allowed, &possible))
+    for (const struct rmd_confinement *con = x->enforcement->first; con; con = con->next)
+        if (!inv_cpus_equal(&con->allowed, &x->enforcement->possible))
             return true;
-    for (unsigned i = 0; i < known.count; i++)
-        if (known.items[i].confined && !inv_cpus_equal(&known.items[i].given, &possible))
+    for (unsigned i = 0; i < x->known.count; i++)
+        if (x->known.items[i].confined &&
+            !inv_cpus_equal(&x->known.items[i].given, &x->enforcement->possible))
             return true;
     return false;
 }
 
-void rmd_nonmembers_scan(void)
+void rmd_nonmembers_scan(struct rmd_nonmembers *x)
 {
-    if (phase == SCAN_IDLE && scan_is_needed())
-        schedule_slice();
+    if (x->phase == RMD_SCAN_IDLE && scan_is_needed(x))
+        schedule_slice(x);
 }
 
-void rmd_nonmembers_changed(void)
+void rmd_nonmembers_changed(struct rmd_nonmembers *x)
 {
-    again = phase != SCAN_IDLE;
-    rmd_nonmembers_scan();
+    x->again = x->phase != RMD_SCAN_IDLE;
+    rmd_nonmembers_scan(x);
 }
 
-void rmd_nonmembers_end(void)
+void rmd_nonmembers_end(struct rmd_nonmembers *x)
 {
-    ended = true;
-    for (unsigned i = 0; i < known.count; i++)
-        apply_confinement(&known.items[i]);
-    if (phase == SCAN_READ)
-        closedir(processes);
-    phase = SCAN_IDLE;
-    free(known.items);
-    free(found.items);
-    known = found = (struct process_list){0};
-    if (timer.fd >= 0) {
-        rmd_unwatch(&timer);
-        close(timer.fd);
-        timer.fd = -1;
-    }
+    x->ended = true;
+    for (unsigned i = 0; i < x->known.count; i++)
+        apply_confinement(x, &x->known.items[i]);
+    if (x->phase == RMD_SCAN_READ)
+        closedir(x->processes);
+    x->phase = RMD_SCAN_IDLE;
+    free(x->known.items);
+    free(x->found.items);
+    x->known = x->found = (struct rmd_process_list){0};
+    rmd_timer_close(&x->timer);
 }

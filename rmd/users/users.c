@@ -17,13 +17,17 @@
 #define _GNU_SOURCE
 #include "rmd/users/users.h"
 #include "rmd/users/confine.h"
-#include "assertion.h"
-#include "cpus.h"
-#include "rmd/domain/events.h"
+#include "rmd/users/formers.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/base/cpus.h"
+#include "rmd/journal/events.h"
 #include "rmd/loop/log.h"
+#include "rmd/loop/loop.h"
 #include "rmd/users/machine.h"
-#include "now.h"
+#include "rmd/users/nonmembers.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/online.h"
+#include "rmd/users/share.h"
 #include "rmd/config/persisted_orders.h"
 #include "rmd/host/subuid.h"
 #include "rmd/domain/trace.h"
@@ -31,9 +35,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The most idle users (without processes) that are remembered: for their reports, and for their own
@@ -53,41 +54,49 @@ struct user {
     /* of rmctl limit, as the operator and as the user itself said; 0: nothing, or all */
     struct rmd_limits ordered, own;
     unsigned reported_cores; /* by the last INV_EVENT_SHARE */
-    struct rmd_domain domain;
+    struct rmd_domain *domain;
     struct rmd_confinement confinement;
 };
 
-static const struct rmd_settings *settings;
-static struct rmd_users_options options;
-static struct inv_topology topology;
-static struct rmd_units units;
-static struct user *users; /* in order of their first request */
-/* By core: the user that has it, the user that is to have it, and the time when it was asked
- * back. */
-static struct user *current_user[INV_MAX_CORES], *next_user[INV_MAX_CORES];
-static uint64_t asked_ns[INV_MAX_CORES];
-static struct rmd_source bound_timer, check_timer;
-static uint64_t idle_number;     /* increases each time a user becomes idle */
-static bool away[INV_MAX_CORES]; /* offline: no user's */
-static unsigned naway;
-static bool drained[INV_MAX_CORES]; /* whole units */
-/* No process of the launch was bound to them by another resource manager that binds all of its
- * processes.  Written when one joins, read when cores are divided; all false for several users. */
-static bool outside[INV_MAX_CORES];
-static bool taking_over; /* the living processes are not known yet: forget no user */
-static bool recalling;   /* persisted orders are being read: do not save them meanwhile */
-/* Policy of users that have not chosen one: by the file; chosen by root, or NULL. */
-static const struct rmd_policy *configured, *chosen;
+/* All users, and the cores that are divided among them.  Only rmd's main thread reads and writes
+ * it. */
+static struct {
+    const struct rmd_settings *settings;
+    struct rmd_users_options options;
+    struct inv_topology topology;
+    struct rmd_units units;
+    struct user *first; /* in order of their first request */
+    uint64_t idle_number; /* increases each time a user becomes idle */
+    struct rmd_enforcement enforcement;
+    struct rmd_nonmembers nonmembers;
 
-static struct user *user_of(struct rmd_domain *d)
-{
-    return (struct user *)((char *)d - offsetof(struct user, domain));
-}
+    /* By core: the user that has it, the user that is to have it, and the time when it was asked
+     * back. */
+    struct user *current_user[INV_MAX_CORES], *next_user[INV_MAX_CORES];
+    uint64_t asked_ns[INV_MAX_CORES];
+    bool away[INV_MAX_CORES]; /* offline: no user's */
+    unsigned naway;
+    bool drained[INV_MAX_CORES]; /* whole units */
+    /* No process of the launch was bound to them by another resource manager that binds all of its
+     * processes.  Written when one joins, read when cores are divided; all false for several
+     * users. */
+    bool outside[INV_MAX_CORES];
+
+    struct rmd_source bound_timer, check_timer;
+    unsigned check_running_ms; /* interval of check_timer; 0: it does not run */
+    bool taking_over; /* the living processes are not known yet: forget no user */
+    bool recalling;   /* persisted orders are being read: do not save them meanwhile */
+    /* Policy of users that have not chosen one: by the file; chosen by root, or NULL. */
+    const struct rmd_policy *configured, *chosen;
+
+    struct rmd_formers formers; /* what a former rmd has stored, until rmd_users_take_over */
+} users = {.nonmembers.timer.fd = -1, .formers.orders = -1};
 
 /* Has the user processes that can compute?  If they are all stopped, other users get its cores. */
 static bool is_active(const struct user *u)
 {
-    return u->domain.live > u->domain.stopped || u->joining || !options.several;
+    struct rmd_domain_counts n = rmd_domain_counts(u->domain);
+    return n.live > n.stopped || u->joining || !users.options.several;
 }
 
 /* The order of an operator replaces the configured limit; of that and the user's own limit the
@@ -105,15 +114,15 @@ static struct user *known_user(uid_t uid);
 /* The user and its subordinate IDs are one. */
 static uid_t person_of(const struct user *u)
 {
-    return options.several ? rmd_person(u->uid) : u->uid;
+    return users.options.several ? rmd_person(u->uid) : u->uid;
 }
 
 /* What the file says of this ID, or of the person where it says nothing of the ID. */
 static struct rmd_user_settings settings_of(uid_t uid)
 {
-    struct rmd_user_settings said = rmd_config_user(settings, uid);
-    if (!said.given && options.several)
-        said = rmd_config_user(settings, rmd_person(uid));
+    struct rmd_user_settings said = rmd_config_user(users.settings, uid);
+    if (!said.given && users.options.several)
+        said = rmd_config_user(users.settings, rmd_person(uid));
     said.uid = uid;
     return said;
 }
@@ -124,17 +133,18 @@ static unsigned limit_of(uid_t uid)
     const struct user *u = known_user(uid);
     unsigned limit =
         effective_limit(settings_of(uid).max_cores, u ? u->ordered.cores : 0, u ? u->own.cores : 0);
-    if (!limit || limit >= topology.ncores)
-        return units.count;
-    unsigned whole = limit * units.count / topology.ncores;
+    if (!limit || limit >= users.topology.ncores)
+        return users.units.count;
+    unsigned whole = limit * users.units.count / users.topology.ncores;
     return whole ? whole : 1;
 }
 
 /* --- checks */
 
-static void handle_process_left(struct rmd_domain *d, unsigned slot, bool lives)
+static void handle_process_left(void *context, unsigned slot, bool lives)
 {
-    rmd_confinement_remove_member(d, &user_of(d)->confinement, slot, lives);
+    struct user *u = context;
+    rmd_confinement_remove_member(u->domain, &u->confinement, slot, lives);
 }
 
 static void divide_cores(void);
@@ -143,47 +153,45 @@ static void divide_cores(void);
 static bool cpus_changed(void)
 {
     bool now[INV_MAX_CORES];
-    unsigned n = rmd_online(options.sys_root, &topology, now);
-    if (!memcmp(now, away, sizeof now))
+    unsigned n = rmd_online(users.options.sys_root, &users.topology, now);
+    if (!memcmp(now, users.away, sizeof now))
         return false;
-    rmd_log(RMD_NOTICE, "%u of %u CPUs are offline (before: %u)", n, topology.ncores, naway);
-    memcpy(away, now, sizeof away);
-    naway = n;
+    rmd_log(RMD_NOTICE, "%u of %u CPUs are offline (before: %u)", n, users.topology.ncores,
+            users.naway);
+    memcpy(users.away, now, sizeof users.away);
+    users.naway = n;
     struct inv_cpus cpus;
     inv_cpus_clear(&cpus);
-    for (unsigned c = 0; c < topology.ncores && !topology.emulated; c++)
-        if (away[c])
-            inv_cpus_add(&cpus, (size_t)topology.os_cpu[c]);
-    rmd_confinement_set_offline(&cpus);
+    for (unsigned c = 0; c < users.topology.ncores && !users.topology.emulated; c++)
+        if (users.away[c])
+            inv_cpus_add(&cpus, (size_t)users.topology.os_cpu[c]);
+    users.enforcement.offline = cpus;
     return true;
 }
 
 /* The timer runs while there are processes, or control groups to remove. */
 static void set_check_timer(void)
 {
-    static unsigned running_ms;
-    unsigned ms =
-        rmd_users_live() || rmd_confinement_has_leftovers() ? settings->check_interval_ms : 0;
-    if (ms == running_ms)
+    bool needed = rmd_users_live() || rmd_enforcement_has_leftovers(&users.enforcement);
+    unsigned ms = needed ? users.settings->check_interval_ms : 0;
+    if (ms == users.check_running_ms)
         return;
-    struct itimerspec t = {{ms / 1000, (long)(ms % 1000) * 1000000}, {0}};
-    t.it_value = t.it_interval;
-    timerfd_settime(check_timer.fd, 0, &t, NULL);
-    running_ms = ms;
+    rmd_ring_every(&users.check_timer, ms);
+    users.check_running_ms = ms;
 }
 
 static void check_timer_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+    if (!rmd_timer_rang(source))
         return;
-    bool changed = cpus_changed() | (options.several && rmd_subuid_check());
-    for (struct user *u = users; u; u = u->next) {
-        changed |= rmd_domain_check(&u->domain) && options.several;
-        rmd_confinement_check(&u->domain, &u->confinement);
+    bool changed = cpus_changed() | (users.options.several && rmd_subuid_check());
+    for (struct user *u = users.first; u; u = u->next) {
+        changed |= rmd_domain_check(u->domain) && users.options.several;
+        rmd_confinement_check(u->domain, &u->confinement);
     }
-    rmd_confinement_check_nonmembers();
+    rmd_nonmembers_scan(&users.nonmembers);
+    rmd_enforcement_remove_leftovers(&users.enforcement);
     if (changed)
         divide_cores();
     set_check_timer();
@@ -197,7 +205,7 @@ static const struct rmd_policy *policy_by(uid_t uid, const struct rmd_policy *ow
     struct rmd_user_settings said = settings_of(uid);
     bool own = said.given & 1u << RMD_KEY_POLICY;
     return own_choice       ? own_choice
-           : chosen && !own ? chosen
+           : users.chosen && !own ? users.chosen
                             : said.policy;
 }
 
@@ -206,56 +214,33 @@ static const struct rmd_policy *policy_of(const struct user *u)
     return policy_by(u->uid, u->chosen);
 }
 
+static bool looks_at_delivery(const struct user *u)
+{
+    return rmd_domain_rules(u->domain)->policy->looks_at_delivery;
+}
+
 static void handle_sample(void)
 {
-    for (struct user *u = users; u; u = u->next)
-        if (u->domain.policy->looks_at_delivery)
-            rmd_domain_reconsider(&u->domain);
+    for (struct user *u = users.first; u; u = u->next)
+        if (looks_at_delivery(u))
+            rmd_domain_reconsider(u->domain);
 }
 
 /* While there is a policy that wants to know what cores deliver. */
 static void set_sampling(void)
 {
     bool needed = false;
-    for (struct user *u = users; u; u = u->next)
-        needed |= is_active(u) && u->domain.policy->looks_at_delivery;
+    for (struct user *u = users.first; u; u = u->next)
+        needed |= is_active(u) && looks_at_delivery(u);
     rmd_machine_sample(needed);
 }
 
 /* --- division */
 
-struct share {
-    struct user *user; /* of a person: one of its users */
-    unsigned most, has, units;
-};
-enum { SHARES_MAX = RMD_STORED_USERS + 1 }; /* and a newcomer */
-
-/* Gives one unit in turn to each share that may have another.  In the last turn, shares that have
- * one more already come first, so that no unit moves for nothing. */
-static void divide_equally(struct share *share, unsigned n, unsigned left)
-{
-    unsigned hungry;
-    do {
-        hungry = 0;
-        for (unsigned i = 0; i < n; i++)
-            hungry += share[i].units < share[i].most;
-        bool last = left < hungry;
-        for (int keeps = 1; keeps >= 0; keeps--)
-            for (unsigned i = 0; i < n && left; i++) {
-                bool has = share[i].has > share[i].units;
-                if (share[i].units == share[i].most || (last && has != keeps) || (!last && !keeps))
-                    continue;
-                inv_assert(share[i].units < share[i].most);
-                share[i].units++;
-                left--;
-            }
-    } while (hungry && left);
-}
-
 static bool unit_has_any(unsigned unit, const bool set[INV_MAX_CORES])
 {
-    inv_assert(unit < units.count);
-    for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
+    inv_assert(unit < users.units.count);
+    for (unsigned c = users.units.first[unit]; c < users.units.first[unit + 1]; c++)
         if (set[c])
             return true;
     return false;
@@ -267,10 +252,10 @@ static unsigned units_away(bool gone[INV_MAX_CORES])
 {
     for (int also_drained = 1; also_drained >= 0; also_drained--) {
         unsigned n = 0;
-        for (unsigned k = 0; k < units.count; k++)
-            n += gone[k] = unit_has_any(k, away) || unit_has_any(k, outside) ||
-                           (also_drained && drained[units.first[k]]);
-        if (n < units.count)
+        for (unsigned k = 0; k < users.units.count; k++)
+            n += gone[k] = unit_has_any(k, users.away) || unit_has_any(k, users.outside) ||
+                           (also_drained && users.drained[users.units.first[k]]);
+        if (n < users.units.count)
             return n;
     }
     memset(gone, false, INV_MAX_CORES * sizeof *gone);
@@ -279,143 +264,108 @@ static unsigned units_away(bool gone[INV_MAX_CORES])
 
 static bool has_cores(const struct user *u)
 {
-    for (unsigned c = 0; c < topology.ncores; c++)
-        if (current_user[c] == u || next_user[c] == u)
+    for (unsigned c = 0; c < users.topology.ncores; c++)
+        if (users.current_user[c] == u || users.next_user[c] == u)
             return true;
     return false;
 }
 
-/* Of the users that are one person: the person's share among them. */
-static void divide_in_person(struct share *share, unsigned n, const struct share *person)
-{
-    static struct share own[SHARES_MAX];
-    static unsigned at[SHARES_MAX];
-    unsigned ids = 0;
-    for (unsigned i = 0; i < n; i++)
-        if (person_of(share[i].user) == person_of(person->user)) {
-            at[ids] = i;
-            own[ids++] = share[i];
-        }
-    divide_equally(own, ids, person->units);
-    for (unsigned k = 0; k < ids; k++)
-        share[at[k]].units = own[k].units;
-}
-
-/* In the order of their first users.  Returns how many there are. */
-static unsigned group_by_person(const struct share *share, unsigned n, struct share *person)
-{
-    unsigned persons = 0;
-    for (unsigned i = 0; i < n; i++) {
-        uid_t who = person_of(share[i].user);
-        unsigned p = 0;
-        while (p < persons && person_of(person[p].user) != who)
-            p++;
-        if (p == persons)
-            person[persons++] = (struct share){.user = share[i].user};
-        person[p].most += share[i].most;
-        person[p].has += share[i].has;
-    }
-    for (unsigned p = 0; p < persons; p++) {
-        unsigned limit = limit_of(person_of(person[p].user));
-        person[p].most = person[p].most < limit ? person[p].most : limit;
-    }
-    return persons;
-}
-
 /* Users that have cores come first: a user whose processes continue may find that others have all
  * cores.  Returns the number of shares that have a unit. */
-static unsigned compute_shares(struct share *share, unsigned gone)
+static unsigned compute_shares(struct rmd_share *share, unsigned gone)
 {
-    static struct share person[SHARES_MAX];
     unsigned n = 0, with = 0;
     for (int had = 1; had >= 0; had--)
-        for (struct user *u = users; u; u = u->next)
-            if (is_active(u) && n < SHARES_MAX && has_cores(u) == had)
-                share[n++] = (struct share){.user = u, .most = limit_of(u->uid)};
-    for (unsigned k = 0; k < units.count; k++)
+        for (struct user *u = users.first; u; u = u->next)
+            if (is_active(u) && n < RMD_SHARES_MAX && has_cores(u) == had)
+                share[n++] = (struct rmd_share){.user = u,
+                                                .person = person_of(u),
+                                                .person_most = limit_of(person_of(u)),
+                                                .most = limit_of(u->uid)};
+    for (unsigned k = 0; k < users.units.count; k++)
         for (unsigned i = 0; i < n; i++)
-            share[i].has += next_user[units.first[k]] == share[i].user;
-    unsigned persons = group_by_person(share, n, person);
-    inv_assert(persons <= n && n <= SHARES_MAX && gone < units.count);
-    divide_equally(person, persons, units.count - gone);
-    for (unsigned p = 0; p < persons; p++)
-        divide_in_person(share, n, &person[p]);
+            share[i].has += users.next_user[users.units.first[k]] == share[i].user;
+    inv_assert(gone < users.units.count);
+    rmd_share_units(share, n, users.units.count - gone);
     for (unsigned i = 0; i < n; i++)
         if (share[i].units)
             share[with++] = share[i];
-    inv_assert(with <= n && with <= units.count - gone);
+    inv_assert(with <= n && with <= users.units.count - gone);
     return with;
 }
 
 /* Plans the next user of each core.  Units that are away belong to one more, imaginary user. */
 static void plan_cores(void)
 {
-    static struct share share[SHARES_MAX];
-    static struct rmd_placed placed[INV_MAX_CORES + 1];
+    struct rmd_share share[RMD_SHARES_MAX];
+    struct rmd_placed placed[INV_MAX_CORES + 1];
     int owner[INV_MAX_CORES];
     bool is_gone[INV_MAX_CORES];
     unsigned gone = units_away(is_gone), n = compute_shares(share, gone);
-    for (unsigned c = 0; c < topology.ncores; c++) {
-        owner[c] = is_gone[units.of[c]] ? (int)n : RMD_NO_OWNER;
+    for (unsigned c = 0; c < users.topology.ncores; c++) {
+        owner[c] = is_gone[users.units.of[c]] ? (int)n : RMD_NO_OWNER;
         for (unsigned i = 0; i < n && owner[c] == RMD_NO_OWNER; i++)
-            if (next_user[c] == share[i].user)
+            if (users.next_user[c] == share[i].user)
                 owner[c] = (int)i;
     }
-    for (struct user *u = users; u; u = u->next)
-        u->domain.due = is_active(u) ? 0 : u->domain.due;
+    for (struct user *u = users.first; u; u = u->next)
+        if (is_active(u))
+            rmd_domain_set_due(u->domain, 0);
     for (unsigned i = 0; i < n; i++) {
         placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
-        share[i].user->domain.due = share[i].units;
+        rmd_domain_set_due(share[i].user->domain, share[i].units);
     }
     placed[n] = (struct rmd_placed){.target = gone, .keep = -1, .wish = -1};
-    rmd_units_place(&units, owner, NULL, placed, n + (gone > 0));
-    for (unsigned c = 0; c < topology.ncores; c++)
+    rmd_units_place(&users.units, owner, NULL, placed, n + (gone > 0));
+    for (unsigned c = 0; c < users.topology.ncores; c++)
         inv_assert(owner[c] <= (int)n);
-    for (unsigned c = 0; c < topology.ncores; c++)
-        next_user[c] = owner[c] < 0 || owner[c] == (int)n ? NULL : share[owner[c]].user;
+    for (unsigned c = 0; c < users.topology.ncores; c++)
+        users.next_user[c] = owner[c] < 0 || owner[c] == (int)n ? NULL : share[owner[c]].user;
 }
 
 /* Gives the core to its next user, after the current one has left it. */
 static void admit_core(unsigned core)
 {
-    struct user *u = next_user[core];
-    inv_assert(!current_user[core] || current_user[core]->domain.grant[core] == RMD_NOT_GRANTED);
-    current_user[core] = u;
-    asked_ns[core] = 0;
+    struct user *u = users.next_user[core];
+    inv_assert(!users.current_user[core] ||
+               rmd_domain_grant(users.current_user[core]->domain, core) == RMD_NOT_GRANTED);
+    users.current_user[core] = u;
+    users.asked_ns[core] = 0;
     if (u)
-        rmd_domain_admit(&u->domain, core);
+        rmd_domain_admit(u->domain, core);
 }
+
+static uint64_t bound_ns(void) { return (uint64_t)users.settings->reclaim_bound_us * 1000; }
 
 static void withdraw_core(unsigned core)
 {
-    if (current_user[core] == next_user[core]) {
-        asked_ns[core] = 0;
-        if (current_user[core])
-            rmd_domain_admit(&current_user[core]->domain, core); /* ends a revocation */
+    if (users.current_user[core] == users.next_user[core]) {
+        users.asked_ns[core] = 0;
+        if (users.current_user[core])
+            rmd_domain_admit(users.current_user[core]->domain, core); /* ends a revocation */
         return;
     }
-    if (!current_user[core])
+    if (!users.current_user[core])
         return;
-    bool left = rmd_domain_withdraw(&current_user[core]->domain, core);
-    if (!asked_ns[core] && !left)
-        asked_ns[core] = inv_now_ns();
-    if (asked_ns[core] &&
-        inv_now_ns() - asked_ns[core] >= (uint64_t)settings->reclaim_bound_us * 1000 && !left) {
-        rmd_log(RMD_INFO, "user %u: core %u taken by force", (unsigned)current_user[core]->uid,
-                core);
-        rmd_domain_expel(&current_user[core]->domain, core);
+    bool left = rmd_domain_withdraw(users.current_user[core]->domain, core);
+    if (!users.asked_ns[core] && !left)
+        users.asked_ns[core] = inv_now_ns();
+    if (users.asked_ns[core] && inv_now_ns() - users.asked_ns[core] >= bound_ns() && !left) {
+        rmd_log(RMD_INFO, "user %u: core %u taken by force",
+                (unsigned)users.current_user[core]->uid, core);
+        rmd_domain_expel(users.current_user[core]->domain, core);
         left = true;
     }
     if (left)
-        asked_ns[core] = 0;
+        users.asked_ns[core] = 0;
 }
 
 /* Has the user that has the unit left all of it?  (Each core is looked at: that notes it.) */
 static bool unit_is_left(unsigned unit)
 {
     bool all = true;
-    for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
-        all &= !current_user[c] || rmd_domain_has_left(&current_user[c]->domain, c);
+    for (unsigned c = users.units.first[unit]; c < users.units.first[unit + 1]; c++)
+        all &= !users.current_user[c] || rmd_domain_has_left(users.current_user[c]->domain, c);
     return all;
 }
 
@@ -423,40 +373,56 @@ static bool unit_is_left(unsigned unit)
 static void set_bound_timer(void)
 {
     uint64_t first = 0;
-    for (unsigned c = 0; c < topology.ncores; c++)
-        if (asked_ns[c] && (!first || asked_ns[c] < first))
-            first = asked_ns[c];
-    rmd_ring_at(&bound_timer, first ? first + (uint64_t)settings->reclaim_bound_us * 1000 : 0);
+    for (unsigned c = 0; c < users.topology.ncores; c++)
+        if (users.asked_ns[c] && (!first || users.asked_ns[c] < first))
+            first = users.asked_ns[c];
+    rmd_ring_at(&users.bound_timer, first ? first + bound_ns() : 0);
 }
 
 static void add_share_events(void)
 {
-    for (struct user *u = users; u; u = u->next) {
-        if (u->domain.granted != u->reported_cores)
+    for (struct user *u = users.first; u; u = u->next) {
+        unsigned granted = rmd_domain_granted(u->domain);
+        if (granted != u->reported_cores)
             rmd_event((struct inv_event){.kind = INV_EVENT_SHARE,
                                          .uid = u->uid,
                                          .rank = -1,
                                          .before = u->reported_cores,
-                                         .after = u->domain.granted},
+                                         .after = granted},
                       NULL);
-        u->reported_cores = u->domain.granted;
+        u->reported_cores = granted;
     }
+}
+
+static void update_confinement(struct user *u)
+{
+    if (rmd_confinement_update(u->domain, &u->confinement))
+        rmd_nonmembers_changed(&users.nonmembers);
+}
+
+static void lift_confinement(struct user *u)
+{
+    if (u->confinement.active)
+        rmd_nonmembers_changed(&users.nonmembers);
+    rmd_confinement_lift(u->domain, &u->confinement);
 }
 
 /* Make it as planned, as far as cores have been left. */
 static void move_cores(void)
 {
-    for (unsigned c = 0; c < topology.ncores; c++)
+    for (unsigned c = 0; c < users.topology.ncores; c++)
         withdraw_core(c);
-    for (struct user *u = users; u; u = u->next)
-        rmd_confinement_update(&u->domain, &u->confinement); /* before others get its cores */
-    for (unsigned k = 0; k < units.count; k++)
-        if (current_user[units.first[k]] != next_user[units.first[k]] && unit_is_left(k))
-            for (unsigned c = units.first[k]; c < units.first[k + 1]; c++)
+    for (struct user *u = users.first; u; u = u->next)
+        update_confinement(u); /* before others get its cores */
+    for (unsigned k = 0; k < users.units.count; k++) {
+        unsigned first = users.units.first[k];
+        if (users.current_user[first] != users.next_user[first] && unit_is_left(k))
+            for (unsigned c = first; c < users.units.first[k + 1]; c++)
                 admit_core(c);
-    for (struct user *u = users; u; u = u->next) {
-        rmd_confinement_update(&u->domain, &u->confinement);
-        rmd_domain_share(&u->domain);
+    }
+    for (struct user *u = users.first; u; u = u->next) {
+        update_confinement(u);
+        rmd_domain_share(u->domain);
     }
     add_share_events();
     set_bound_timer();
@@ -466,25 +432,23 @@ static void move_cores(void)
 
 static bool cores_are_moving(void)
 {
-    for (unsigned c = 0; c < topology.ncores; c++)
-        if (current_user[c] != next_user[c])
+    for (unsigned c = 0; c < users.topology.ncores; c++)
+        if (users.current_user[c] != users.next_user[c])
             return true;
     return false;
 }
 
-static void handle_core_left(struct rmd_domain *d)
+static void handle_core_left(void *context)
 {
-    (void)d;
+    (void)context;
     if (cores_are_moving())
         move_cores();
 }
 
 static void bound_timer_expired(struct rmd_source *source, uint32_t events)
 {
-    uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations &&
-        cores_are_moving())
+    if (rmd_timer_rang(source) && cores_are_moving())
         move_cores();
 }
 
@@ -498,14 +462,14 @@ static void divide_cores(void)
 
 static void free_user(struct user *u)
 {
-    struct user **link = &users;
+    struct user **link = &users.first;
     while (*link != u) {
         inv_assert(*link != NULL); /* u is in the list */
         link = &(*link)->next;
     }
     *link = u->next;
     rmd_confinement_free(&u->confinement);
-    rmd_domain_close(&u->domain);
+    rmd_domain_free(u->domain);
     free(u);
 }
 
@@ -529,14 +493,14 @@ static bool has_orders(const struct rmd_persisted_user *o)
 /* Orders have changed: the next rmd shall know. */
 static void note_orders(void)
 {
-    static struct rmd_persisted_orders now;
+    struct rmd_persisted_orders now = {0};
     unsigned left_out = 0;
-    if (!options.store_orders || recalling)
+    if (!users.options.store_orders || users.recalling)
         return;
     now.nusers = 0;
-    now.policy = rmd_persisted_policy(chosen, configured);
-    rmd_persisted_set_drained(&now, &topology, drained);
-    for (const struct user *u = users; u; u = u->next) {
+    now.policy = rmd_persisted_policy(users.chosen, users.configured);
+    rmd_persisted_set_drained(&now, &users.topology, users.drained);
+    for (const struct user *u = users.first; u; u = u->next) {
         struct rmd_persisted_user orders = user_orders(u);
         if (!has_orders(&orders))
             continue;
@@ -547,22 +511,23 @@ static void note_orders(void)
     }
     if (left_out)
         rmd_log(RMD_WARNING, "orders of %u users are not kept for a restart", left_out);
-    rmd_persisted_save(&now, options.store_orders);
+    rmd_persisted_save(&now, users.options.store_orders);
 }
 
 /* An operator's trace stays for processes to come.  A trace of the user itself ends with the
  * user. */
 static bool traced_by_another(const struct user *u)
 {
-    return u->domain.trace && rmd_trace_taker(&u->domain) != u->uid;
+    uid_t taker;
+    return rmd_trace_taker(u->domain, &taker) && taker != u->uid;
 }
 
 /* Does the user have only reports, and orders and traces of its own?  A user with stopped processes
  * is not forgotten, nor one with limits by an operator: they would no longer hold. */
 static bool is_forgettable(const struct user *u)
 {
-    return !is_active(u) && !u->domain.live && !traced_by_another(u) && !u->ordered.cores &&
-           !u->ordered.job_cores && !has_cores(u);
+    return !is_active(u) && !rmd_domain_live(u->domain) && !traced_by_another(u) &&
+           !u->ordered.cores && !u->ordered.job_cores && !has_cores(u);
 }
 
 static bool has_own_orders(const struct user *u)
@@ -574,7 +539,7 @@ static bool has_own_orders(const struct user *u)
 static unsigned count_idle_ids(uid_t person)
 {
     unsigned n = 0;
-    for (const struct user *u = users; u; u = u->next)
+    for (const struct user *u = users.first; u; u = u->next)
         n += u->excess_candidate && person_of(u) == person;
     return n;
 }
@@ -585,11 +550,11 @@ static struct user *find_excess_user(bool with_orders, unsigned most)
 {
     struct user *oldest = NULL;
     unsigned idle = 0, most_ids = 0;
-    for (struct user *u = users; u; u = u->next)
+    for (struct user *u = users.first; u; u = u->next)
         idle += u->excess_candidate = is_forgettable(u) && has_own_orders(u) == with_orders;
     if (idle <= most)
         return NULL;
-    for (struct user *u = users; u; u = u->next) {
+    for (struct user *u = users.first; u; u = u->next) {
         unsigned ids = u->excess_candidate ? count_idle_ids(person_of(u)) : 0;
         if (!ids)
             continue;
@@ -605,15 +570,15 @@ static void forget_excess_users(void)
 {
     struct user *u;
     bool orders = false;
-    if (taking_over)
+    if (users.taking_over)
         return;
     while ((u = find_excess_user(false, IDLE_USERS_MAX)))
         free_user(u);
     inv_assert(!u);
     for (; (u = find_excess_user(true, IDLE_WITH_ORDERS_MAX)); orders = true) {
         rmd_log(RMD_NOTICE,
-                "user %u: its own limits and policy are forgotten: %u users who have ended later "
-                "have some, too",
+                "user %u: its own limits and policy are forgotten: %u users whose processes "
+                "ended later have some, too",
                 (unsigned)u->uid, (unsigned)IDLE_WITH_ORDERS_MAX);
         free_user(u);
     }
@@ -621,25 +586,26 @@ static void forget_excess_users(void)
         note_orders(); /* or the next rmd would know again */
 }
 
-static void handle_domain_emptied(struct rmd_domain *d)
+static void handle_domain_emptied(void *context)
 {
-    struct user *u = user_of(d);
-    inv_assert(!d->live);
-    u->idle_since = ++idle_number;
-    if (options.several && !u->joining) {
+    struct user *u = context;
+    inv_assert(!rmd_domain_live(u->domain));
+    u->idle_since = ++users.idle_number;
+    if (users.options.several && !u->joining) {
         rmd_log(RMD_INFO, "user %u: the last process has gone", (unsigned)u->uid);
-        rmd_confinement_lift(&u->domain, &u->confinement);
-        rmd_domain_drop_empty_table(d);
+        lift_confinement(u);
+        rmd_domain_drop_empty_table(u->domain);
         divide_cores();
     }
-    if (options.emptied && !rmd_users_live())
-        options.emptied();
+    if (users.options.emptied && !rmd_users_live())
+        users.options.emptied();
 }
 
-static void handle_table_changed(struct rmd_domain *d, int fd)
+static void handle_table_changed(void *context, int table_fd, int state_fd)
 {
-    if (options.store)
-        options.store(user_of(d)->uid, fd, fd >= 0 && d->state ? d->state_fd : -1);
+    const struct user *u = context;
+    if (users.options.store)
+        users.options.store(u->uid, table_fd, state_fd);
 }
 
 static void configure_user(struct user *u)
@@ -648,37 +614,41 @@ static void configure_user(struct user *u)
     if (own.policy != u->configured)
         u->chosen = NULL; /* the last word is the operator's */
     u->configured = own.policy;
-    u->domain.policy = policy_of(u);
-    u->domain.tuning = settings->tuning;
-    struct rmd_limits limits = rmd_users_limits(u->uid);
-    u->domain.max_job_cores = limits.job_cores;
-    u->domain.reclaim_bound_us = settings->reclaim_bound_us;
+    struct rmd_domain_rules rules = {.policy = policy_of(u),
+                                     .tuning = users.settings->tuning,
+                                     .reclaim_bound_us = users.settings->reclaim_bound_us,
+                                     .max_job_cores = rmd_users_limits(u->uid).job_cores};
+    rmd_domain_set_rules(u->domain, &rules);
     u->confinement.whole_user = own.whole_user && u->uid != 0; /* root's are the machine's own */
 }
 
 /* One that is served, rmd_users_served. */
 static struct user *add_user(uid_t uid)
 {
-    struct user *u = options.several || !users ? calloc(1, sizeof *u) : NULL;
+    struct user *u = users.options.several || !users.first ? calloc(1, sizeof *u) : NULL;
     if (!u)
         return NULL;
-    u->domain.topology = topology;
-    u->domain.smt = settings->smt;
-    if (rmd_domain_open(&u->domain)) {
+    const struct rmd_domain_options about = {
+        .topology = &users.topology,
+        .smt = users.settings->smt,
+        .uid = uid,
+        .procs_hint = users.options.procs_hint,
+        .delivered = rmd_machine_delivered(),
+        .saves_state = users.options.store != NULL,
+        .leaves_to_checks = users.options.leaves_to_checks,
+        .calls = {u, handle_domain_emptied, handle_process_left, handle_core_left,
+                  handle_table_changed},
+    };
+    u->domain = rmd_domain_new(&about);
+    if (!u->domain) {
         free(u);
         return NULL;
     }
-    u->uid = u->domain.uid = uid;
-    u->idle_since = ++idle_number;
-    u->domain.delivered = rmd_machine_delivered();
-    u->domain.procs_hint = options.procs_hint;
-    u->domain.emptied = handle_domain_emptied;
-    u->domain.left = handle_process_left;
-    u->domain.core_left = handle_core_left;
-    u->domain.table_changed = handle_table_changed;
-    u->domain.saves_state = options.store != NULL;
+    u->uid = uid;
+    u->confinement.by = &users.enforcement;
+    u->idle_since = ++users.idle_number;
     configure_user(u);
-    struct user **link = &users;
+    struct user **link = &users.first;
     while (*link)
         link = &(*link)->next;
     *link = u;
@@ -688,7 +658,7 @@ static struct user *add_user(uid_t uid)
 
 static struct user *known_user(uid_t uid)
 {
-    struct user *u = users;
+    struct user *u = users.first;
     while (u && u->uid != uid)
         u = u->next;
     return u;
@@ -700,13 +670,6 @@ static struct user *find_user(uid_t uid)
     return u ? u : add_user(uid);
 }
 
-static int open_timer(struct rmd_source *source, void (*ready)(struct rmd_source *, uint32_t))
-{
-    *source = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                  ready};
-    return source->fd < 0 ? -1 : rmd_watch(source, EPOLLIN);
-}
-
 static void use_subuids(const char *said)
 {
     rmd_subuid_use(!*said ? "/etc/subuid" : strcmp(said, "none") ? said : NULL);
@@ -715,20 +678,22 @@ static void use_subuids(const char *said)
 int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
                    const struct rmd_users_options *o)
 {
-    topology = *t;
-    settings = s;
-    options = *o;
-    configured = s->all.policy;
-    rmd_units_of(&units, &topology, s->smt);
-    if (options.several)
+    users.topology = *t;
+    users.settings = s;
+    users.options = *o;
+    users.configured = s->all.policy;
+    rmd_units_of(&users.units, &users.topology, s->smt);
+    if (users.options.several)
         use_subuids(s->text[RMD_KEY_SUBUID]);
-    if (rmd_confinement_begin(&topology, topology.emulated ? RMD_ENFORCE_NONE : s->enforce,
-                              o->several, s->text[RMD_KEY_CGROUP]) ||
-        open_timer(&bound_timer, bound_timer_expired) ||
-        open_timer(&check_timer, check_timer_expired) ||
-        rmd_machine_watch(&topology, o->sys_root, handle_sample))
+    if (rmd_enforcement_begin(&users.enforcement, &users.topology,
+                              users.topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
+                              s->text[RMD_KEY_CGROUP]) ||
+        rmd_nonmembers_begin(&users.nonmembers, &users.enforcement) ||
+        rmd_timer_open(&users.bound_timer, bound_timer_expired) ||
+        rmd_timer_open(&users.check_timer, check_timer_expired) ||
+        rmd_machine_watch(&users.topology, o->sys_root, handle_sample))
         return -1;
-    if (options.several)
+    if (users.options.several)
         return 0;
     if (!add_user(getuid()))
         return -1;
@@ -738,14 +703,15 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
 
 void rmd_users_close(void)
 {
-    rmd_confinement_end();
-    while (users) {
-        struct user *u = users;
+    rmd_nonmembers_end(&users.nonmembers);
+    users.options.store = NULL; /* stored tables are for the next rmd */
+    while (users.first) {
+        struct user *u = users.first;
+        struct rmd_member member;
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-            if (u->domain.procs[s].used)
-                handle_process_left(&u->domain, s, true);
-        rmd_confinement_lift(&u->domain, &u->confinement);
-        u->domain.table_changed = NULL; /* stored tables are for the next rmd */
+            if (rmd_domain_member(u->domain, s, &member))
+                handle_process_left(u, s, true);
+        lift_confinement(u);
         free_user(u);
     }
     rmd_trace_end();
@@ -753,21 +719,22 @@ void rmd_users_close(void)
 
 static void add_policy_event(const struct user *u, const struct rmd_policy *before)
 {
-    if (u->domain.policy != before)
+    const struct rmd_policy *now = rmd_domain_rules(u->domain)->policy;
+    if (now != before)
         rmd_event((struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
-                  u->domain.policy->name);
+                  now->name);
 }
 
 void rmd_users_reconfigured(void)
 {
-    if (settings->all.policy != configured)
-        chosen = NULL;
-    configured = settings->all.policy;
-    for (struct user *u = users; u; u = u->next) {
-        const struct rmd_policy *before = u->domain.policy;
+    if (users.settings->all.policy != users.configured)
+        users.chosen = NULL;
+    users.configured = users.settings->all.policy;
+    for (struct user *u = users.first; u; u = u->next) {
+        const struct rmd_policy *before = rmd_domain_rules(u->domain)->policy;
         configure_user(u);
         add_policy_event(u, before);
-        rmd_domain_reconfigured(&u->domain);
+        rmd_domain_reconfigured(u->domain);
     }
     note_orders();
     divide_cores();
@@ -780,14 +747,14 @@ bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
     if (!u)
         return false;
     u->chosen = policy;
-    if (options.several && uid == 0) {
-        chosen = policy;
-        rmd_log(RMD_INFO, "the policy of users who have none of their own is %s", policy->name);
+    if (users.options.several && uid == 0) {
+        users.chosen = policy;
+        rmd_log(RMD_INFO, "the policy of users without one of their own is %s", policy->name);
     }
     note_orders();
-    for (u = users; u; u = u->next) {
-        const struct rmd_policy *before = u->domain.policy;
-        rmd_domain_set_policy(&u->domain, policy_of(u));
+    for (u = users.first; u; u = u->next) {
+        const struct rmd_policy *before = rmd_domain_rules(u->domain)->policy;
+        rmd_domain_set_policy(u->domain, policy_of(u));
         add_policy_event(u, before);
     }
     set_sampling();
@@ -802,28 +769,28 @@ const struct rmd_policy *rmd_users_policy(uid_t uid)
 
 bool rmd_users_served(uid_t uid)
 {
-    return options.several || uid == getuid();
+    return users.options.several || uid == getuid();
 }
 
 struct rmd_domain *rmd_users_domain(uid_t uid)
 {
     struct user *u = find_user(uid);
-    return u ? &u->domain : NULL;
+    return u ? u->domain : NULL;
 }
 
 struct rmd_domain *rmd_users_known(uid_t uid)
 {
     struct user *u = known_user(uid);
-    return u ? &u->domain : NULL;
+    return u ? u->domain : NULL;
 }
 
 /* Units are these persons'. */
 static unsigned count_persons(void)
 {
     unsigned n = 0;
-    for (struct user *u = users; u; u = u->next) {
+    for (struct user *u = users.first; u; u = u->next) {
         bool first = is_active(u);
-        for (struct user *v = users; first && v != u; v = v->next)
+        for (struct user *v = users.first; first && v != u; v = v->next)
             first = !is_active(v) || person_of(v) != person_of(u);
         n += first;
     }
@@ -834,18 +801,18 @@ static unsigned count_persons(void)
  * where the person has some); or, where many are stopped, without a place for its table. */
 static int check_newcomer(struct user *newcomer)
 {
-    static struct share share[SHARES_MAX];
+    struct rmd_share share[RMD_SHARES_MAX];
     bool gone[INV_MAX_CORES], has_share = false, known = false;
     unsigned n = 0, ids = 0;
-    for (struct user *u = users; u; u = u->next) {
+    for (struct user *u = users.first; u; u = u->next) {
         bool same = person_of(u) == person_of(newcomer);
-        n += u->domain.live > 0;
-        ids += same && u->domain.live > 0;
+        n += rmd_domain_live(u->domain) > 0;
+        ids += same && rmd_domain_live(u->domain) > 0;
         known |= same && is_active(u);
     }
-    if (!newcomer->domain.live && n >= RMD_STORED_USERS)
+    if (!rmd_domain_live(newcomer->domain) && n >= RMD_STORED_USERS)
         return EUSERS;
-    if (!newcomer->domain.live && ids >= IDS_MAX)
+    if (!rmd_domain_live(newcomer->domain) && ids >= IDS_MAX)
         return EDQUOT;
     inv_assert(!newcomer->joining);
     newcomer->joining = true;
@@ -872,11 +839,12 @@ static bool is_bound_to_cpus(pid_t pid, const struct inv_request *request, struc
                              bool *none)
 {
     *none = false;
-    if (!request->confined || options.several || topology.emulated || inv_cpus_get(pid, cpus))
+    if (!request->confined || users.options.several || users.topology.emulated ||
+        inv_cpus_get(pid, cpus))
         return false;
     *none = true;
-    for (unsigned c = 0; c < topology.ncores; c++)
-        *none &= !inv_cpus_has(cpus, (size_t)topology.os_cpu[c]);
+    for (unsigned c = 0; c < users.topology.ncores; c++)
+        *none &= !inv_cpus_has(cpus, (size_t)users.topology.os_cpu[c]);
     return !*none;
 }
 
@@ -884,11 +852,11 @@ static bool is_bound_to_cpus(pid_t pid, const struct inv_request *request, struc
 static bool set_launch_cpus(const struct inv_cpus *cpus)
 {
     bool first = !rmd_users_live(), changed = false;
-    for (unsigned c = 0; c < topology.ncores; c++) {
-        bool its_own = !cpus || inv_cpus_has(cpus, (size_t)topology.os_cpu[c]);
-        bool now = !its_own && (first || outside[c]);
-        changed |= now != outside[c];
-        outside[c] = now;
+    for (unsigned c = 0; c < users.topology.ncores; c++) {
+        bool its_own = !cpus || inv_cpus_has(cpus, (size_t)users.topology.os_cpu[c]);
+        bool now = !its_own && (first || users.outside[c]);
+        changed |= now != users.outside[c];
+        users.outside[c] = now;
     }
     return changed;
 }
@@ -898,7 +866,7 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
     struct user *u = find_user(uid);
     struct inv_cpus cpus;
     bool first = u && !is_active(u), none, confined = is_bound_to_cpus(pid, request, &cpus, &none);
-    bool changed = options.several && rmd_subuid_check();
+    bool changed = users.options.several && rmd_subuid_check();
     int refused = !u ? ENOMEM : none ? EXDEV : first ? check_newcomer(u) : 0;
     if (refused) {
         close(pidfd);
@@ -913,10 +881,10 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
         log_first_process(u, pid);
         divide_cores();
     }
-    int slot = rmd_domain_join(&u->domain, pid, pidfd, request), error = errno;
+    int slot = rmd_domain_join(u->domain, pid, pidfd, request), error = errno;
     u->joining = false;
     if (slot >= 0)
-        rmd_confinement_add_member(&u->domain, &u->confinement, (unsigned)slot);
+        rmd_confinement_add_member(u->domain, &u->confinement, (unsigned)slot);
     else if (!is_active(u))
         divide_cores();
     set_check_timer();
@@ -928,11 +896,11 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
 
 struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot)
 {
-    for (struct user *u = users; u; u = u->next) {
-        int s = any || u->uid == uid ? rmd_domain_slot(&u->domain, pid) : -1;
+    for (struct user *u = users.first; u; u = u->next) {
+        int s = any || u->uid == uid ? rmd_domain_slot(u->domain, pid) : -1;
         if (s >= 0) {
             *slot = (unsigned)s;
-            return &u->domain;
+            return u->domain;
         }
     }
     return NULL;
@@ -940,21 +908,21 @@ struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot
 
 void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *context)
 {
-    for (struct user *u = users; u; u = u->next)
-        visit(&u->domain, context);
+    for (struct user *u = users.first; u; u = u->next)
+        visit(u->domain, context);
 }
 
 const struct rmd_units *rmd_users_units(void)
 {
-    return &units;
+    return &users.units;
 }
 
 unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS])
 {
     unsigned n = 0;
     memset(set, 0, INV_CORE_WORDS * sizeof *set);
-    for (unsigned c = 0; c < topology.ncores; c++)
-        if (drained[c]) {
+    for (unsigned c = 0; c < users.topology.ncores; c++)
+        if (users.drained[c]) {
             inv_set_add(set, c);
             n++;
         }
@@ -964,8 +932,8 @@ unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS])
 void rmd_users_offline(uint64_t set[INV_CORE_WORDS])
 {
     memset(set, 0, INV_CORE_WORDS * sizeof *set);
-    for (unsigned c = 0; c < topology.ncores; c++)
-        if (unit_has_any(units.of[c], away))
+    for (unsigned c = 0; c < users.topology.ncores; c++)
+        if (unit_has_any(users.units.of[c], users.away))
             inv_set_add(set, c);
 }
 
@@ -974,8 +942,8 @@ unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS])
     unsigned n = 0;
     if (cpus_changed())
         divide_cores();
-    for (unsigned k = 0; k < units.count; k++)
-        n += !unit_has_any(k, away) && !inv_set_has(set, units.first[k]);
+    for (unsigned k = 0; k < users.units.count; k++)
+        n += !unit_has_any(k, users.away) && !inv_set_has(set, users.units.first[k]);
     return n;
 }
 
@@ -987,10 +955,10 @@ unsigned rmd_users_needed(void)
 
 void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
 {
-    rmd_confinement_require();
-    for (unsigned c = 0; c < topology.ncores; c++)
+    users.enforcement.required = true;
+    for (unsigned c = 0; c < users.topology.ncores; c++)
         if (inv_set_has(set, c))
-            drained[c] = !undo;
+            users.drained[c] = !undo;
     note_orders();
     divide_cores();
 }
@@ -1003,13 +971,13 @@ bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
     if (!u)
         return false;
     *(operator? &u->ordered : &u->own) = *order;
-    rmd_confinement_require();
+    users.enforcement.required = true;
     note_orders();
-    for (struct user *v = users; v; v = v->next) {
+    for (struct user *v = users.first; v; v = v->next) {
         if (v != u && person_of(v) != uid)
             continue;
         configure_user(v);
-        rmd_domain_reconfigured(&v->domain);
+        rmd_domain_reconfigured(v->domain);
     }
     divide_cores();
     return true;
@@ -1028,7 +996,7 @@ static struct rmd_limits limits_of_id(uid_t uid)
 struct rmd_limits rmd_users_limits(uid_t uid)
 {
     struct rmd_limits id = limits_of_id(uid);
-    struct rmd_limits person = limits_of_id(options.several ? rmd_person(uid) : uid);
+    struct rmd_limits person = limits_of_id(users.options.several ? rmd_person(uid) : uid);
     return (struct rmd_limits){effective_limit(person.cores, 0, id.cores),
                                effective_limit(person.job_cores, 0, id.job_cores)};
 }
@@ -1041,49 +1009,14 @@ struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)
 
 /* --- tables of a former rmd */
 
-static struct former {
-    uid_t uid;
-    int table, state;
-} former[RMD_STORED_USERS];
-static unsigned nformer;
-static int former_orders = -1;
-
-static void replace_fd(int *place, int fd)
-{
-    if (*place >= 0)
-        close(*place); /* stored twice: the newer one comes last */
-    *place = fd;
-}
-
 void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd)
 {
-    unsigned i = 0;
-    if (what == RMD_STORED_ORDERS) {
-        replace_fd(&former_orders, fd);
-        return;
-    }
-    while (i < nformer && former[i].uid != uid)
-        i++;
-    if (i == RMD_STORED_USERS) {
-        close(fd);
-        return;
-    }
-    inv_assert(i <= nformer && nformer <= RMD_STORED_USERS);
-    if (i == nformer)
-        former[nformer++] = (struct former){uid, -1, -1};
-    replace_fd(what == RMD_STORED_STATE ? &former[i].state : &former[i].table, fd);
+    rmd_formers_add(&users.formers, uid, what, fd);
 }
 
 void rmd_users_former_cores(struct inv_topology *t, const char *sys_root)
 {
-    unsigned now = t->ncores;
-    for (unsigned i = 0; i < nformer; i++)
-        if (former[i].state >= 0 && rmd_takeover_cores(t, former[i].state, sys_root)) {
-            rmd_log(RMD_NOTICE,
-                    "there are processes on the %u CPUs of before: going on with these, not with "
-                    "the %u that were online at this start", t->ncores, now);
-            return;
-        }
+    rmd_formers_cores(&users.formers, t, sys_root);
 }
 
 static void recall_user(const struct rmd_persisted_user *was)
@@ -1095,30 +1028,30 @@ static void recall_user(const struct rmd_persisted_user *was)
     u->own = (struct rmd_limits){was->own_cores, was->own_job_cores};
     u->chosen = rmd_persisted_chosen(&was->policy, u->configured);
     if (was->cores || was->job_cores || was->own_cores || was->own_job_cores)
-        rmd_confinement_require();
+        users.enforcement.required = true;
 }
 
 static void recall_orders(void)
 {
-    if (former_orders < 0)
+    if (users.formers.orders < 0)
         return;
-    const struct rmd_persisted_orders *was = rmd_persisted_load(former_orders);
-    former_orders = -1;
+    const struct rmd_persisted_orders *was = rmd_persisted_load(users.formers.orders);
+    users.formers.orders = -1;
     if (!was) {
         rmd_log(RMD_WARNING,
                 "orders of before are of another version, or none: nothing is drained, and "
                 "limits and policies are the configuration's; a power cap of then stays");
-        options.store_orders(-1);
+        users.options.store_orders(-1);
         return;
     }
-    if (rmd_persisted_get_drained(was, &topology, &units, drained))
-        rmd_confinement_require();
-    recalling = true;
+    if (rmd_persisted_get_drained(was, &users.topology, &users.units, users.drained))
+        users.enforcement.required = true;
+    users.recalling = true;
     for (unsigned i = 0; i < was->nusers; i++)
         recall_user(&was->user[i]);
-    recalling = false;
-    chosen = rmd_persisted_chosen(&was->policy, configured);
-    for (struct user *u = users; u; u = u->next)
+    users.recalling = false;
+    users.chosen = rmd_persisted_chosen(&was->policy, users.configured);
+    for (struct user *u = users.first; u; u = u->next)
         configure_user(u);
     if (was->ndrained || was->nusers || *was->policy.chosen)
         rmd_log(RMD_NOTICE,
@@ -1132,26 +1065,27 @@ static void recall_orders(void)
  * one keeps it: in the other's table no process can compute on it any more. */
 static void resume_cores(struct user *u)
 {
-    for (unsigned c = 0; c < topology.ncores; c++) {
-        if (current_user[c] == u)
-            current_user[c] = NULL;
-        if (u->domain.grant[c] == RMD_NOT_GRANTED)
+    for (unsigned c = 0; c < users.topology.ncores; c++) {
+        if (users.current_user[c] == u)
+            users.current_user[c] = NULL;
+        if (rmd_domain_grant(u->domain, c) == RMD_NOT_GRANTED)
             continue;
-        if (current_user[c]) {
-            rmd_domain_withdraw(&u->domain, c);
-            rmd_domain_expel(&u->domain, c);
+        if (users.current_user[c]) {
+            rmd_domain_withdraw(u->domain, c);
+            rmd_domain_expel(u->domain, c);
             continue;
         }
-        current_user[c] = next_user[c] = u;
-        asked_ns[c] = u->domain.grant[c] == RMD_REVOKING ? inv_now_ns() : 0;
+        users.current_user[c] = users.next_user[c] = u;
+        users.asked_ns[c] = rmd_domain_grant(u->domain, c) == RMD_REVOKING ? inv_now_ns() : 0;
     }
 }
 
-static int take_over_user(struct user *u, const struct former *f)
+static int take_over_user(struct user *u, const struct rmd_former *f)
 {
     int n =
-        f->table >= 0 && f->state >= 0 ? rmd_domain_take_over(&u->domain, f->table, f->state) : -1;
-    if (u->domain.table) { /* it owns the descriptors of f, even if its last process has ended */
+        f->table >= 0 && f->state >= 0 ? rmd_domain_take_over(u->domain, f->table, f->state) : -1;
+    /* a domain with a table owns the descriptors of f, even if its last process has ended */
+    if (rmd_domain_table(u->domain)) {
         rmd_log(RMD_NOTICE, "user %u: took back a core table with %d processes", (unsigned)f->uid,
                 n);
         resume_cores(u);
@@ -1167,35 +1101,36 @@ static int take_over_user(struct user *u, const struct former *f)
         close(f->table);
     if (f->state >= 0)
         close(f->state);
-    if (options.store)
-        options.store(f->uid, -1, -1);
+    if (users.options.store)
+        users.options.store(f->uid, -1, -1);
     return 0;
 }
 
 void rmd_users_take_over(void)
 {
-    taking_over = true;
+    users.taking_over = true;
     recall_orders();
-    for (unsigned i = 0; i < nformer; i++) {
+    for (unsigned i = 0; i < users.formers.count; i++) {
         errno = EPROTO;
-        struct user *u = rmd_users_served(former[i].uid) ? find_user(former[i].uid) : NULL;
+        const struct rmd_former *f = &users.formers.item[i];
+        struct user *u = rmd_users_served(f->uid) ? find_user(f->uid) : NULL;
         if (u)
-            take_over_user(u, &former[i]);
+            take_over_user(u, f);
     }
-    nformer = 0;
-    taking_over = false;
+    users.formers.count = 0;
+    users.taking_over = false;
     forget_excess_users();
     cpus_changed();
     divide_cores();
-    for (struct user *u = users; u; u = u->next)
-        if (u->domain.table && !u->domain.live)
-            rmd_domain_reset(&u->domain); /* its last process ended during the takeover */
+    for (struct user *u = users.first; u; u = u->next)
+        if (rmd_domain_table(u->domain) && !rmd_domain_live(u->domain))
+            rmd_domain_reset(u->domain); /* its last process ended during the takeover */
 }
 
 unsigned rmd_users_live(void)
 {
     unsigned n = 0;
-    for (struct user *u = users; u; u = u->next)
-        n += u->domain.live;
+    for (struct user *u = users.first; u; u = u->next)
+        n += rmd_domain_live(u->domain);
     return n;
 }

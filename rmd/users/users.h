@@ -14,6 +14,7 @@ struct rmd_users_options {
     unsigned procs_hint;
     const char *sys_root;  /* see machine.h */
     bool several;          /* serve all users; else only rmd's own, which has all cores */
+    bool leaves_to_checks; /* a launcher waits for rmd's end, see rmd_domain_options */
     void (*emptied)(void); /* the last process of all has gone; may be NULL */
     /* stores the core table and the state of this user for the next rmd; -1: drops them; may be
      * NULL */

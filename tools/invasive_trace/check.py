@@ -17,8 +17,8 @@ MOST = 20  # findings of a kind that are written out
 
 
 def name_of(name: int) -> str:
-    return {merge.NOBODY: "nobody", merge.ELSEWHERE: "another domain", RMD: "rmd",
-            0: "nobody"}.get(name, f"slot {name - 1}")
+    return {merge.NOBODY: "no process", merge.ELSEWHERE: "another domain", RMD: "rmd",
+            0: "no process"}.get(name, f"slot {name - 1}")
 
 
 def wrong_changes(chain: merge.Chain) -> list[str]:
@@ -38,7 +38,7 @@ def wrong_changes(chain: merge.Chain) -> list[str]:
          (held == 0) & (holds != 0) & (holds != by) & (handed == 0)),
         ("given up, and neither by its holder nor by rmd",
          (held != 0) & (holds == 0) & (by != held) & (by != RMD)),
-        ("taken by another than who it is reserved for",
+        ("taken by a process that it is not reserved for",
          (held == 0) & (holds != 0) & (before >> 18 & 1 == 1) & (holds != owned)),
     )
     found = []

@@ -56,8 +56,8 @@ def lines_of(table: fmt.Table) -> Iterator[tuple[int, str]]:
         fields = chain.fields.tolist()
         for time, ring, old, new in zip(chain.time[1:].tolist(), chain.ring[1:].tolist(), fields,
                                         fields[1:]):
-            who = check.name_of(ring + 1) if ring >= 0 else "somebody"
-            yield time, f"{who}: core {chain.core}: {change_text(old, new)}"
+            author = check.name_of(ring + 1) if ring >= 0 else "unknown"
+            yield time, f"{author}: core {chain.core}: {change_text(old, new)}"
     others = events.of(events.kind != fmt.CORE)
     for time, ring, kind, body in zip(others.time.tolist(), others.ring.tolist(),
                                       others.kind.tolist(), others.body.tolist()):

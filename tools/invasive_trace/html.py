@@ -181,7 +181,7 @@ def cores(view: series.View) -> str:
     held = sum(story.computed_ns for story in view.stories)
     borrowed = sum(story.borrowed_ns for story in view.stories)
     rows = [[cell("core time held"), share(held / all_ns)],
-            [cell("core time held by nobody"), share(max(1 - held / all_ns, 0))]]
+            [cell("core time without a holder"), share(max(1 - held / all_ns, 0))]]
     if not view.table.anonymous:
         rows += [[cell("of what was held, borrowed"), share(borrowed / max(held, 1))],
                  [cell("changes of a core's holder"), cell(view.takings)],

@@ -193,10 +193,10 @@ def lines_of(job: list[Member], origin: int, least_ns: int, jobs: Names, process
     for member in job:
         process = member.story.process
         rank = f".{process.rank}" if process.rank >= 0 else ""
-        who = processes.of(f"{process.program}.{process.pid}{rank}")
+        label = processes.of(f"{process.program}.{process.pid}{rank}")
         graph = " ".join(f"{c}:{s:.6g}" for c, s in member.graph)
         time = max(member.start - origin, 0) / 1e9
-        lines += [f"{time:.9g},{who},{name},{work:.9g},{graph},1,{member.least},{member.most}\n"
+        lines += [f"{time:.9g},{label},{name},{work:.9g},{graph},1,{member.least},{member.most}\n"
                   for work in work_of(member, cuts)]
     return "".join(lines)
 

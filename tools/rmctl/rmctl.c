@@ -37,9 +37,9 @@ const struct rmctl_command rmctl_commands[] = {
     {"expand", "a process owns so many cores at least", rmctl_expand, rmctl_order_options},
     {"pin", "a process owns these cores and no other", rmctl_pin, rmctl_order_options},
     {"limit", "cores of a user, and of each of its launches", rmctl_limit, rmctl_limit_options},
-    {"drain", "nobody may use these cores", rmctl_drain, rmctl_drain_options},
+    {"drain", "no process may use these cores", rmctl_drain, rmctl_drain_options},
     {"events", "what has happened of late", rmctl_events, rmctl_events_options},
-    {"trace", "write down who has which core when", rmctl_trace, rmctl_trace_options},
+    {"trace", "write down which process has which core when", rmctl_trace, rmctl_trace_options},
     {"metrics", "counters, in Prometheus' text format", rmctl_metrics, NULL},
     {"simulate", "policies and placement on a described machine", rmd_simulate,
      rmd_simulate_options},
@@ -96,22 +96,24 @@ unsigned rmctl_number(struct argp_state *state, const char *what, const char *te
 
 /* --- errors */
 
-static char complaints[4096]; /* all that stderr has been told */
-static size_t complained;
-static bool error_is_printed;
+static struct {
+    char complaints[4096]; /* all that stderr has been told */
+    size_t complained;     /* bytes of it */
+    bool error_is_printed;
+} told;
 
-static ssize_t copy_complaint(void *real, const char *text, size_t bytes)
+static ssize_t copy_complaint(void *unused, const char *text, size_t bytes)
 {
-    for (size_t i = 0; i < bytes && complained < sizeof complaints - 1; i++)
-        complaints[complained++] = text[i];
-    return write(*(int *)real, text, bytes);
+    (void)unused;
+    for (size_t i = 0; i < bytes && told.complained < sizeof told.complaints - 1; i++)
+        told.complaints[told.complained++] = text[i];
+    return write(STDERR_FILENO, text, bytes);
 }
 
 /* What goes to stderr, wherever from, is remembered for print_error. */
 static void remember_complaints(void)
 {
-    static int real = STDERR_FILENO;
-    FILE *tee = fopencookie(&real, "w", (cookie_io_functions_t){.write = copy_complaint});
+    FILE *tee = fopencookie(NULL, "w", (cookie_io_functions_t){.write = copy_complaint});
     if (!tee)
         return;
     setvbuf(tee, NULL, _IOLBF, 256);
@@ -121,7 +123,7 @@ static void remember_complaints(void)
 static int print_error(void)
 {
     fflush(stderr);
-    char *text = complaints + strspn(complaints, "\n");
+    char *text = told.complaints + strspn(told.complaints, "\n");
     if (!strncmp(text, "rmctl: ", 7))
         text += 7;
     text[strcspn(text, "\n")] = '\0';
@@ -133,7 +135,7 @@ enum { REAL_DIGITS = 12 };
 
 int rmctl_print_json(json_t *value)
 {
-    error_is_printed |= json_object_get(value, "error") != NULL;
+    told.error_is_printed |= json_object_get(value, "error") != NULL;
     char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS)) : NULL;
     json_decref(value);
     if (!text) {
@@ -257,7 +259,7 @@ int main(int argc, char **argv)
     int status = choice.command
                      ? choice.command->run(argc - choice.index, argv + choice.index)
                      : rmctl_status(1, status_words);
-    if (status == RMCTL_FAILED && rmctl_common.json && !error_is_printed)
+    if (status == RMCTL_FAILED && rmctl_common.json && !told.error_is_printed)
         print_error();
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "rmctl: cannot write to standard output: %s\n", strerror(errno));

@@ -42,7 +42,7 @@ extern const struct argp_option rmctl_status_options[], rmctl_top_options[], rmc
     rmctl_order_options[], rmctl_limit_options[], rmctl_drain_options[], rmctl_events_options[],
     rmctl_trace_options[], rmd_simulate_options[];
 
-/* Options that every command has. */
+/* Options that every command has.  Writer: their parser; list_sockets of rmctl_complete.c for a moment. */
 extern struct rmctl_common {
     const char *socket; /* NULL: not said */
     bool json;

@@ -88,7 +88,7 @@ static void list_workloads(const char *typed)
 
 static void list_sockets(const char *typed)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     const char *told = rmctl_common.socket;
     (void)typed;
     rmctl_common.socket = "";
@@ -139,8 +139,8 @@ static void list_values(const struct argp_option *o, const char *typed)
 
 static void list_processes(void)
 {
-    static struct rmctl_sockets s;
-    static struct view view;
+    struct rmctl_sockets s;
+    struct view view;
     rmctl_find(&s);
     for (unsigned i = 0; i < s.count; i++) {
         struct inv_table *t = rmd_client_observe(s.name[i], NULL);
@@ -161,7 +161,7 @@ enum which { ALL, DRAINED, NOT_DRAINED };
 
 static void list_cores(enum which which, const char *typed)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
     struct inv_admin_snapshot *o = socket ? rmd_client_admin_snapshot(socket, INV_UNSAID) : NULL;
     for (unsigned c = 0; o && c < o->ncores; c++) {
@@ -175,7 +175,7 @@ static void list_cores(enum which which, const char *typed)
 
 static void list_counts(void)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
     struct inv_admin_snapshot *o = socket ? rmd_client_admin_snapshot(socket, INV_UNSAID) : NULL;
     for (unsigned n = 1; o && n <= o->ncores; n++)

@@ -170,7 +170,7 @@ static bool print_event(struct inv_event *e)
 
 int rmctl_events(int argc, char **argv)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     struct wanted w = {0};
     rmctl_parse(argc, argv, rmctl_events_options, parse_events_option, "",
                 "Processes that come and go, owners that change, commands.", &w);

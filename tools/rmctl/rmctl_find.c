@@ -2,7 +2,7 @@
 /* rmctl_find.c - which rmd there are for us to ask. */
 #define _GNU_SOURCE
 #include "tools/rmctl/rmctl.h"
-#include "socket.h"
+#include "libinvasive/table/socket.h"
 
 #include <errno.h>
 #include <pwd.h>

@@ -48,9 +48,10 @@ static void add_line(json_t *samples, char *line)
 
 int rmctl_metrics(int argc, char **argv)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     rmctl_parse(argc, argv, NULL, NULL, "",
-                "Counters, in Prometheus' text format: of all users for who runs rmd, else yours.",
+                "Counters, in Prometheus' text format: of all users if you run rmd or are root, "
+                "else yours.",
                 NULL);
     const char *socket = rmctl_find_one(&s);
     char *text = socket ? rmd_client_metrics(socket) : NULL, *rest = text;

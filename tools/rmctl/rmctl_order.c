@@ -7,7 +7,7 @@
 #include "client/client.h"
 #include "client/client_control.h"
 #include "rmd/config/core_list.h"
-#include "cpulist.h"
+#include "libinvasive/base/cpulist.h"
 #include "tools/rmctl/rmctl.h"
 #include "tools/rmctl/rmctl_admin_snapshot.h"
 #include "rmd/loop/text.h"
@@ -194,9 +194,9 @@ static int print_outcome(const struct order *o, const char *socket, const struct
     else if (r->status == INV_DONE)
         printf("%s (after %.0f us)\n", r->text, us);
     if (r->status == INV_NOT_YET)
-        fprintf(stderr, "rmctl: %s at %s: in force, but not everybody has given up his cores after "
-                        "%.0f ms: they go when what runs there ends; rmctl status shows who has "
-                        "them\n", o->name, socket, us * 1e-3);
+        fprintf(stderr, "rmctl: %s at %s: in force, but not all of its cores were given up after "
+                        "%.0f ms: they go when what runs there ends; rmctl status shows their "
+                        "holders\n", o->name, socket, us * 1e-3);
     if (r->status == INV_REFUSED)
         fprintf(stderr, "rmctl: %s at %s: %s\n", o->name, socket, r->text);
     return r->status == INV_DONE      ? RMCTL_OK
@@ -209,7 +209,7 @@ static int print_outcome(const struct order *o, const char *socket, const struct
 /* How many there have it, of our own processes.  -1: it cannot be asked, which has been said. */
 static int count_rank(const char *socket, int rank, int *pid)
 {
-    static struct view view;
+    struct view view;
     struct inv_table *t = rmd_client_observe(socket, NULL);
     int n = 0;
     if (!t) {
@@ -256,7 +256,7 @@ static bool find_rank(struct order *o, const struct rmctl_sockets *s)
 
 static int command_process(struct order *o)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     struct inv_outcome r, refused = {0};
     const char *refuser = NULL;
     if (!rmctl_find(&s) || (o->rank != ANY_RANK && !find_rank(o, &s)))
@@ -276,7 +276,7 @@ static int command_process(struct order *o)
 
 static int command_machine(struct order *o)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     struct inv_outcome r;
     const char *socket = rmctl_find_one(&s);
     if (!socket)
@@ -290,7 +290,7 @@ static int command_machine(struct order *o)
 /* What a drain of nothing would leave. */
 static int show_drained(void)
 {
-    static struct rmctl_sockets s;
+    struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
     struct inv_admin_snapshot *o = socket ? rmd_client_admin_snapshot(socket, INV_UNSAID) : NULL;
     char list[200], text[256];
@@ -341,8 +341,8 @@ int rmctl_expand(int argc, char **argv)
 int rmctl_pin(int argc, char **argv)
 {
     return order_process(argc, argv, INV_PIN, "pin", "PROC LIST\nPROC --reset",
-                         "Process PROC (a pid, or rank:N) owns the cores of LIST, and nobody "
-                         "else does.");
+                         "Process PROC (a pid, or rank:N) owns the cores of LIST, and no "
+                         "other one does.");
 }
 
 int rmctl_limit(int argc, char **argv)
@@ -357,7 +357,7 @@ int rmctl_drain(int argc, char **argv)
 {
     struct order o = order_of(INV_DRAIN, "drain");
     rmctl_parse(argc, argv, rmctl_drain_options, parse_order_option, "[LIST]\n--undo LIST",
-                "Nobody may use the cores of LIST, until it is undone; without LIST: which these "
-                "are now.", &o);
+                "No process may use the cores of LIST, until it is undone; without LIST: which "
+                "these are now.", &o);
     return o.has_value ? command_machine(&o) : show_drained();
 }

@@ -64,7 +64,7 @@ static bool complain_if_needed(const struct rmctl_sockets *sockets, const char *
 
 int rmctl_policy(int argc, char **argv)
 {
-    static struct rmctl_sockets sockets;
+    struct rmctl_sockets sockets;
     struct words w = {.of.uid = INV_UNSAID};
     bool good = true;
     rmctl_parse(argc, argv, rmctl_policy_options, parse_policy_option, "[NAME]",

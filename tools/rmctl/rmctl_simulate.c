@@ -135,7 +135,7 @@ static const struct {
     const char *name, *about;
 } plain[] = {{"static", "equal cores for every process, for good"},
              {"sequence", "one job after the other, each on all cores"},
-             {"lending", "as static, and who waits lends"}};
+             {"lending", "as static, and processes that wait lend"}};
 enum { STATIC, SEQUENCE, LENDING, PLAIN, MOST = 32 };
 
 /* Which: the plain ones, then the policies. */

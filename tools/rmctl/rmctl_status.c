@@ -182,8 +182,8 @@ static error_t parse_status_option(int key, char *arg, struct argp_state *state)
 
 int rmctl_status(int argc, char **argv)
 {
-    static struct rmctl_sockets sockets;
-    static struct view view;
+    struct rmctl_sockets sockets;
+    struct view view;
     struct rmd_client_user of = {.uid = INV_UNSAID};
     rmctl_parse(argc, argv, rmctl_status_options, parse_status_option, "",
                 "Cores, processes and counters as they are now.", &of);

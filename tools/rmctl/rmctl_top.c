@@ -68,22 +68,24 @@ static error_t parse_top_option(int key, char *arg, struct argp_state *state)
 
 /* --- looking */
 
-static struct view looks[2][DOMAINS]; /* of this frame and the one before, in turns */
-static struct inv_admin_snapshot *orders[DOMAINS]; /* of this frame; NULL: unknown */
-static unsigned turn, ndomains;
+static struct {
+    struct view looks[2][DOMAINS]; /* of this frame and the one before, in turns */
+    struct inv_admin_snapshot *orders[DOMAINS]; /* of this frame; NULL: unknown */
+    unsigned turn, ndomains;
+} frame;
 
 static void read_views(const struct rmctl_sockets *s, struct rmd_client_user *of)
 {
-    turn = !turn;
-    ndomains = 0;
-    for (unsigned i = 0; i < s->count && ndomains < DOMAINS; i++) {
+    frame.turn = !frame.turn;
+    frame.ndomains = 0;
+    for (unsigned i = 0; i < s->count && frame.ndomains < DOMAINS; i++) {
         struct inv_table *t = rmd_client_observe(s->name[i], of);
         if (!t)
             continue;
-        view_read(&looks[turn][ndomains], t, s->name[i]);
+        view_read(&frame.looks[frame.turn][frame.ndomains], t, s->name[i]);
         inv_table_unmap(t);
-        free(orders[ndomains]);
-        orders[ndomains++] = rmd_client_admin_snapshot(s->name[i], of->uid);
+        free(frame.orders[frame.ndomains]);
+        frame.orders[frame.ndomains++] = rmd_client_admin_snapshot(s->name[i], of->uid);
     }
 }
 
@@ -91,7 +93,7 @@ static void read_views(const struct rmctl_sockets *s, struct rmd_client_user *of
 static const struct view *view_before(const struct view *now)
 {
     for (unsigned i = 0; i < DOMAINS; i++) {
-        const struct view *v = &looks[!turn][i];
+        const struct view *v = &frame.looks[!frame.turn][i];
         if (!strcmp(v->socket, now->socket) && v->rmd_pid == now->rmd_pid)
             return v;
     }
@@ -127,19 +129,21 @@ static struct rates rates_of(const struct view *now, const struct view_process *
 
 /* --- drawing: the same text for ncurses and for files */
 
-static bool on_terminal;
-static int columns, row, column;
-static int rows; /* in which something stands, also below the screen */
+static struct {
+    bool on_terminal;
+    int columns, row, column;
+    int rows; /* in which something stands, also below the screen */
+} screen;
 
 static void draw_char(int colour, char c)
 {
-    rows = row + 1;
-    if (column++ >= columns)
+    screen.rows = screen.row + 1;
+    if (screen.column++ >= screen.columns)
         return;
-    if (!on_terminal)
+    if (!screen.on_terminal)
         putchar(c);
-    else if (row < LINES)
-        mvaddch(row, column - 1,
+    else if (screen.row < LINES)
+        mvaddch(screen.row, screen.column - 1,
                 (chtype)(unsigned char)c |
                     (colour == PLAIN ? 0 : (chtype)COLOR_PAIR(colour % COLOURS + 1)));
 }
@@ -157,10 +161,10 @@ static void __attribute__((format(printf, 2, 3))) draw_text(int colour, const ch
 
 static void end_line(void)
 {
-    if (!on_terminal)
+    if (!screen.on_terminal)
         putchar('\n');
-    row++;
-    column = 0;
+    screen.row++;
+    screen.column = 0;
 }
 
 static void draw_number(double value, const char *format)
@@ -201,7 +205,7 @@ static char cell_of(const struct view *v, int slot, unsigned from, unsigned to)
 
 static void draw_map(const struct view *v)
 {
-    int width = columns - 8 > 8 ? columns - 8 : 8;
+    int width = screen.columns - 8 > 8 ? screen.columns - 8 : 8;
     unsigned each = (v->ncores + (unsigned)width - 1) / (unsigned)width;
     draw_text(PLAIN, " cores x processes%s: # computing, + borrowed, . lent%s",
               each > 1 ? ", several cores a sign" : "", each > 1 ? "" : ", away ~");
@@ -282,12 +286,12 @@ static void draw_domain(const struct view *v, uint32_t uid, const struct inv_adm
 /* In the last line of the screen, where there are rows below it. */
 static void draw_rows_left_out(void)
 {
-    int more = rows - (LINES - 1);
-    if (rows <= LINES)
+    int more = screen.rows - (LINES - 1);
+    if (screen.rows <= LINES)
         return;
-    row = LINES - 1;
-    column = 0;
-    move(row, 0);
+    screen.row = LINES - 1;
+    screen.column = 0;
+    move(screen.row, 0);
     clrtoeol();
     draw_text(PLAIN, "%d more lines: a taller terminal shows them, or --batch", more);
 }
@@ -298,17 +302,17 @@ static void draw_frame(const struct top *t)
     time_t now = time(NULL);
     struct tm tm;
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &tm));
-    row = column = rows = 0;
+    screen.row = screen.column = screen.rows = 0;
     draw_text(PLAIN, "rmctl top  %s  every %g s%s", clock, t->delay_s,
-              on_terminal ? "  q: quit" : "");
+              screen.on_terminal ? "  q: quit" : "");
     end_line();
-    for (unsigned i = 0; i < ndomains; i++)
-        draw_domain(&looks[turn][i], t->of.uid, orders[i]);
-    if (!ndomains) {
+    for (unsigned i = 0; i < frame.ndomains; i++)
+        draw_domain(&frame.looks[frame.turn][i], t->of.uid, frame.orders[i]);
+    if (!frame.ndomains) {
         draw_text(PLAIN, "%s", *t->of.why ? t->of.why : "no rmd answers");
         end_line();
     }
-    if (on_terminal)
+    if (screen.on_terminal)
         draw_rows_left_out();
 }
 
@@ -332,9 +336,9 @@ static void add_rates(json_t *process, const struct view *v, const struct view_p
 static int print_frame_as_json(void)
 {
     json_t *domains = json_array();
-    for (unsigned i = 0; i < ndomains; i++) {
-        const struct view *v = &looks[turn][i];
-        json_t *domain = admin_snapshot_json(orders[i], v),
+    for (unsigned i = 0; i < frame.ndomains; i++) {
+        const struct view *v = &frame.looks[frame.turn][i];
+        json_t *domain = admin_snapshot_json(frame.orders[i], v),
                *processes = json_object_get(domain, "processes");
         for (unsigned p = 0; p < v->nprocs; p++)
             add_rates(json_array_get(processes, p), v, &v->process[p]);
@@ -345,17 +349,20 @@ static int print_frame_as_json(void)
 
 /* --- frames */
 
-static volatile sig_atomic_t ended;
-/* What the handler writes the waits below read: a signal that comes just before a wait begins is
- * not slept through. */
-static int end_pipe[2] = {-1, -1};
+/* Set by the handler of signals. */
+static struct {
+    volatile sig_atomic_t came;
+    /* What the handler writes the waits below read: a signal that comes just before a wait begins
+     * is not slept through. */
+    int pipe[2];
+} end_signal = {.pipe = {-1, -1}};
 
 static void handle_end_signal(int signal)
 {
     int error = errno;
     (void)signal;
-    ended = 1;
-    if (write(end_pipe[1], "", 1) < 0) /* full: there is enough to read */
+    end_signal.came = 1;
+    if (write(end_signal.pipe[1], "", 1) < 0) /* full: there is enough to read */
         errno = error;
 }
 
@@ -363,8 +370,9 @@ static void end_on_signals(void)
 {
     /* no SA_RESTART: other waits end, too */
     struct sigaction a = {.sa_handler = handle_end_signal};
-    if (end_pipe[0] < 0 && pipe2(end_pipe, O_NONBLOCK | O_CLOEXEC))
-        end_pipe[0] = end_pipe[1] = -1; /* then a signal may be slept through, for one frame */
+    if (end_signal.pipe[0] < 0 && pipe2(end_signal.pipe, O_NONBLOCK | O_CLOEXEC))
+        /* then a signal may be slept through, for one frame */
+        end_signal.pipe[0] = end_signal.pipe[1] = -1;
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
     sigaction(SIGHUP, &a, NULL);
@@ -374,7 +382,8 @@ static void end_on_signals(void)
  * can be again. */
 static bool wait_for_input(int fd, double seconds)
 {
-    struct pollfd p[] = {{.fd = end_pipe[0], .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+    struct pollfd p[] = {{.fd = end_signal.pipe[0], .events = POLLIN},
+                         {.fd = fd, .events = POLLIN}};
     if (poll(p, 2, (int)(seconds * 1000)) <= 0)
         return true;
     return !(p[1].revents & (POLLHUP | POLLERR | POLLNVAL));
@@ -391,11 +400,11 @@ static int print_frame(const struct top *t)
 static int run_in_batch(struct top *t, const struct rmctl_sockets *s)
 {
     const char *said = getenv("COLUMNS");
-    columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
-    for (unsigned n = 0; !ended && (!t->frames || n < t->frames); n++) {
+    screen.columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
+    for (unsigned n = 0; !end_signal.came && (!t->frames || n < t->frames); n++) {
         if (n)
             wait_for_input(-1, t->delay_s);
-        if (ended)
+        if (end_signal.came)
             break;
         read_views(s, &t->of);
         if (print_frame(t) != RMCTL_OK)
@@ -428,50 +437,50 @@ static bool wait_for_key(const struct top *t)
     }
     if (resized)
         clearok(curscr, TRUE); /* terminals leave all sorts of things behind */
-    return !ended && !quit;
+    return !end_signal.came && !quit;
 }
 
 static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
 {
     unsetenv("COLUMNS"); /* they would win over the terminal, also when its size changes */
     unsetenv("LINES");
-    SCREEN *screen = newterm(NULL, stdout, stdin);
-    if (!screen) {
+    SCREEN *terminal = newterm(NULL, stdout, stdin);
+    if (!terminal) {
         fprintf(stderr, "rmctl top: terminal type '%s' is unknown: set TERM, or use --batch\n",
                 getenv("TERM") ? getenv("TERM") : "");
         return RMCTL_FAILED;
     }
-    on_terminal = true;
+    screen.on_terminal = true;
     cbreak();
     noecho();
     curs_set(0);
     keypad(stdscr, TRUE);
     use_colours();
     end_on_signals(); /* after ncurses has set its own */
-    for (unsigned n = 0; !ended && (!t->frames || n < t->frames); n++) {
+    for (unsigned n = 0; !end_signal.came && (!t->frames || n < t->frames); n++) {
         if (n && !wait_for_key(t))
             break;
         read_views(s, &t->of);
-        columns = COLS;
+        screen.columns = COLS;
         erase();
         draw_frame(t);
         refresh();
     }
     endwin();
-    delscreen(screen);
+    delscreen(terminal);
     return RMCTL_OK;
 }
 
 int rmctl_top(int argc, char **argv)
 {
-    static struct rmctl_sockets sockets;
+    struct rmctl_sockets sockets;
     struct top t = {.delay_s = 1, .of.uid = INV_UNSAID};
     rmctl_parse(argc, argv, rmctl_top_options, parse_top_option, "",
                 "Cores, processes and rates, again and again.", &t);
     if (!rmctl_find_for(&sockets, t.of.uid))
         return RMCTL_FAILED;
     read_views(&sockets, &t.of);
-    if (!ndomains) {
+    if (!frame.ndomains) {
         rmctl_complain_of("look into", sockets.name[0], &t.of);
         return RMCTL_FAILED;
     }

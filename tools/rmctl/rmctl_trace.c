@@ -83,7 +83,7 @@ static error_t parse_trace_option(int key, char *arg, struct argp_state *state)
 
 int rmctl_trace(int argc, char **argv)
 {
-    static struct rmctl_sockets sockets;
+    struct rmctl_sockets sockets;
     struct words w = {.uid = INV_UNSAID};
     rmctl_parse(argc, argv, rmctl_trace_options, parse_trace_option, "start FILE\nstop",
                 "Every change of a core's owner and holder, announcements and waits, of programs "

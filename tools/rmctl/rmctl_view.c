@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "now.h"
+#include "libinvasive/base/now.h"
 
 #define LOAD(member) atomic_load_explicit(&(member), memory_order_relaxed)
 

@@ -3,8 +3,8 @@
 #ifndef RMCTL_VIEW_H
 #define RMCTL_VIEW_H
 
-#include "scalability.h"
-#include "table.h"
+#include "libinvasive/table/scalability.h"
+#include "libinvasive/table/table.h"
 
 #include <jansson.h>
 

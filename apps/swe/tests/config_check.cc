@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // config_check.cc - FILE [KEY=VALUE...]: reads a configuration and writes it down, or says what is
-// wrong with it; --help-config explains the keys.  For testsuite/test_swe_config.py.
+// wrong with it; --help-config explains the keys.  For testsuite/apps/test_swe_config.py.
 #include <cstdio>
 #include <cstring>
 #include "../config.h"

@@ -5,7 +5,7 @@
  * time happens before free cores are given out.
  */
 #include "tools/rmctl/simulate/simulate_engine.h"
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <math.h>
 #include <stdlib.h>

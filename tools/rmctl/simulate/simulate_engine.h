@@ -14,7 +14,7 @@
 
 #include "tools/rmctl/simulate/simulate.h"
 #include "tools/rmctl/simulate/simulate_heap.h"
-#include "steady.h"
+#include "libinvasive/base/steady.h"
 
 enum sim_state { SIM_ABSENT, SIM_COMPUTES, SIM_WAITS, SIM_ENDED };
 

@@ -4,7 +4,7 @@
 #ifndef RMD_SIMULATE_HEAP_H
 #define RMD_SIMULATE_HEAP_H
 
-#include "assertion.h"
+#include "libinvasive/base/assertion.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 /*
  * simulate_machine.c - a machine in hwloc's words for synthetic ones, read here so that it may
  * have more cores than a core table, and rmctl needs no hwloc.  What is nearest to a core is the
- * level of its innermost group that the next core is not in, as in libinvasive/topology.c.
+ * level of its innermost group that the next core is not in, as in libinvasive/table/topology.c.
  */
 #define _GNU_SOURCE
 #include "tools/rmctl/simulate/simulate.h"

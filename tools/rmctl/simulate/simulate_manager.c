@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simulate_manager.c - rmd in a simulation: as rmd/domain/domain.c, it decides whenever there is news,
+ * simulate_manager.c - rmd in a simulation: as rmd/domain/divide.c, it decides whenever there is news,
  * with the policies and the placement themselves, and moves cores when members have come or
  * gone or when it is worthwhile.  From news to new owners it takes world.costs.decision_s; what
  * is new until then is decided with it.
@@ -100,7 +100,7 @@ static unsigned collect_needs(struct sim_engine *e)
             sum += need->workload;
             e->member[n++] = i;
         }
-        /* Measured work is told relative to the rest of the job (mpi-shim/workload.c). */
+        /* Measured work is told relative to the rest of the job (mpi-shim/measure/workload.c). */
         for (unsigned k = first; k < n && !e->world->costs.ahead && sum > 0; k++)
             e->needs[k].workload *= e->world->machine.ncores / sum;
     }

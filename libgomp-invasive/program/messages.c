@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * messages.c - see messages.h.
+ */
+#include "libgomp.h"
+#include "messages.h"
+#include "use.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What has been said while the library was loaded.  Written by the thread that loads us, but for the stream. */
+static struct {
+    bool loading; /* is the library being loaded? */
+    /* Taken away by the one thread that writes it out (acq_rel: partner is that exchange in another thread). */
+    FILE *_Atomic stream;
+    char *text;
+    size_t bytes;
+    unsigned long size; /* the default team size that the text shows */
+} held = {.loading = true};
+
+bool gomp_use_loading (void)
+{
+    return held.loading;
+}
+
+/* Where the program had not asked for a resource manager yet, the default team size is another by now. */
+static void write_held (void)
+{
+    char line[64];
+    unsigned long size = gomp_global_icv.nthreads_var;
+    snprintf(line, sizeof line, "OMP_NUM_THREADS = '%lu'", held.size);
+    const char *at = size == held.size ? NULL : strstr(held.text, line);
+    if (at)
+        fprintf(stderr, "%.*sOMP_NUM_THREADS = '%lu'%s", (int)(at - held.text), held.text, size,
+                at + strlen(line));
+    else
+        fwrite(held.text, 1, held.bytes, stderr);
+}
+
+void gomp_messages_end (bool show)
+{
+    FILE *stream = atomic_exchange(&held.stream, NULL);
+    if (!stream || fclose(stream) != 0)
+        return;
+    if (show)
+        write_held();
+    free(held.text);
+}
+
+void gomp_messages_release (void)
+{
+    gomp_messages_end(true);
+}
+
+FILE *gomp_messages (void)
+{
+    if (!held.loading) {
+        gomp_messages_end(true);
+        return stderr;
+    }
+    FILE *stream = atomic_load(&held.stream);
+    if (!stream) {
+        stream = open_memstream(&held.text, &held.bytes);
+        atomic_store(&held.stream, stream);
+    }
+    return stream ? stream : stderr;
+}
+
+void gomp_messages_loaded (void)
+{
+    held.loading = false;
+    held.size = gomp_global_icv.nthreads_var;
+}

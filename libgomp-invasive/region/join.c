@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * join.c - see join.h.
+ */
+#define _GNU_SOURCE
+#include "libgomp.h"
+#include "join.h"
+#include "context.h"
+#include "hold.h"
+#include "parallel.h"
+#include "process.h"
+#include "source.h"
+#include "thread_limits.h"
+#include "tickets.h"
+#include "tls.h"
+#include <libinvasive/process/tool.h>
+#include <limits.h>
+#include <sys/resource.h>
+
+/* Without a manager, more threads than processors take turns on these as they do on cores, where that
+ * makes contexts of them: else kernel threads wait for each other's time slices.  Not where the user or
+ * the program says on which processors threads are to run, nor where address space is limited. */
+static bool is_better_alone (void)
+{
+    struct rlimit space;
+    return !inv_asked() && !inv_managed() && !gomp_places_list && !inv_tool_get() &&
+           getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur == RLIM_INFINITY &&
+           !gomp_strict_threads() && gomp_movable_threads() && gomp_contexts_usable() &&
+           !gomp_program_binds_threads();
+}
+
+static unsigned processors_now (void)
+{
+    struct inv_cpus cpus;
+    return inv_cpus_get(0, &cpus) == 0 ? (unsigned)inv_cpus_count(&cpus) : 0;
+}
+
+/* Written by threads that begin regions.  relaxed: no data goes with it. */
+static struct {
+    _Atomic bool begun;  /* a first region has; stays so */
+    _Atomic bool looked; /* whether a large team is better off alone; likewise */
+    /* So many threads have been in the teams of a nested region and of the region around it together, at most.  A
+     * top-level region that does not see it leaves it to the next one. */
+    _Atomic unsigned most_nested;
+} first;
+
+void gomp_note_nested (unsigned nthreads)
+{
+    const struct gomp_team *around = gomp_thread()->ts.team;
+    uint64_t all = (uint64_t)nthreads * around->nthreads;
+    if (all > atomic_load_explicit(&first.most_nested, memory_order_relaxed) && all <= UINT_MAX)
+        atomic_store_explicit(&first.most_nested, (unsigned)all, memory_order_relaxed);
+}
+
+/* Looked at once: at the process's first region that has so many threads, or whose like had so many in nested regions.
+ * Not where other threads of the program use OpenMP already, which would be in the middle of a region. */
+static void join_alone (unsigned nthreads)
+{
+    unsigned here = atomic_load_explicit(&first.looked, memory_order_relaxed) ? 0 : processors_now();
+    if (here == 0 || nthreads <= here || atomic_exchange(&first.looked, true))
+        return;
+    if (is_better_alone() && !gomp_use_has_further_threads())
+        inv_join_alone(here);
+}
+
+static void join_first (unsigned nthreads)
+{
+    static _Atomic bool tried;
+    if (atomic_load_explicit(&tried, memory_order_acquire))
+        return;
+    atomic_store_explicit(&first.begun, true, memory_order_relaxed);
+    inv_bind_threads();
+    if (inv_wanted() && !inv_managed() && !gomp_team_is_default(nthreads) &&
+        !gomp_space_to_join(nthreads))
+        inv_join_never("the limit on address space (ulimit -v) leaves no room for the core table "
+                       "beside the program's threads");
+    inv_join(-1, -1, -1); /* a second thread waits for the first */
+    inv_set_work_probe(gomp_leaves_work);
+    inv_set_task_point(gomp_sources.explicit->task_point);
+    inv_set_give_way(&gomp_give_way);
+    atomic_store_explicit(&tried, true, memory_order_release);
+}
+
+void gomp_sched_join (unsigned nthreads)
+{
+    join_first(nthreads);
+    if (inv_managed() || nthreads > GOMP_TICKETS_MOST || gomp_thread()->ts.level > 0)
+        return;
+    unsigned nested = atomic_load_explicit(&first.most_nested, memory_order_relaxed);
+    unsigned all = nthreads > nested ? nthreads : nested;
+    if (__builtin_expect(all > gomp_available_cpus, 0))
+        join_alone(all);
+}
+
+void gomp_join_forget (void)
+{
+    /* Another thread may have been in the middle of asking the dynamic linker, in tls.c. */
+    if (atomic_load_explicit(&first.begun, memory_order_relaxed))
+        atomic_store_explicit(&first.looked, true, memory_order_relaxed);
+}

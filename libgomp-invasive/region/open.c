@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * open.c - see open.h.
+ */
+#include "open.h"
+#include "context.h"
+#include "cores.h"
+#include "costs.h"
+#include "history.h"
+#include "parallel.h"
+#include "process.h"
+#include "tls.h"
+#include "use.h"
+#include <libinvasive/process/tool.h>
+#include <limits.h>
+#include <string.h>
+
+enum {
+    BRIEF_NS = 60000,     /* what it takes to wake a sleeping core, about */
+    OWN_CORE_NS = 400000, /* core time of a region for which no core is called, see is_for_own_core */
+};
+
+/* Team sizes that adapt do so by what kernel threads cost that wait (parallel.c).  Tools are promised
+ * that an implicit task begins and ends on one kernel thread. */
+bool gomp_regions_may_be_light (void)
+{
+    return gomp_movable_threads() && !gomp_team_settings.adaptive && !inv_tool_get() &&
+           gomp_contexts_usable();
+}
+
+/* For the report. */
+static void count_region (struct gomp_region *region)
+{
+    gomp_barrier_t *bar = &region->start.team->barrier;
+    region->cost.of = NULL;
+    if (gomp_costs_wanted())
+        gomp_cost_region_opens(region);
+    bar->counted = region->cost.of != NULL;
+    gomp_code_begins(bar);
+}
+
+/* With more processes than cores each core has a process that could compute: a second one for this
+ * process costs more than it gains, unless the region takes long. */
+static bool is_for_own_core (uint64_t core_ns)
+{
+    return inv_process.anonymous && core_ns > 0 && core_ns < OWN_CORE_NS;
+}
+
+static bool has_share (int hold)
+{
+    return gomp_share_of(hold, inv_process.ncores) < GOMP_TICKET_SHARES;
+}
+
+/* Of two cores, each of which takes from an end of the range where that helps, both have the same half each
+ * time without more. */
+enum { FEW_CORES = 2 };
+
+/* Add the process's own cores to that of the master.  Returns how many they are. */
+static unsigned add_own_cores (struct gomp_homes *homes)
+{
+    unsigned us = inv_process.slot + 1, ncores = inv_process.ncores, found = 1;
+    for (unsigned core = 0; core < ncores; core++) {
+        /* relaxed: a hint */
+        inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word, memory_order_relaxed);
+        if (inv_word_owner(w) != us || (int)core == inv_hold)
+            continue;
+        inv_assert(gomp_share_of((int)core, ncores) < GOMP_TICKET_SHARES);
+        homes->cores[gomp_share_of((int)core, ncores)]++;
+        found++;
+    }
+    return found;
+}
+
+/* Are the region's implicit tasks to be dealt to cores?  Else all cores take from one range. */
+static bool have_homes (const struct gomp_region *region, struct gomp_ticket_ways ways, struct gomp_homes *homes)
+{
+    if (!has_share(inv_hold) || (!ways.alone && inv_process.ncores <= FEW_CORES))
+        return false;
+    memset(homes->cores, 0, sizeof homes->cores);
+    homes->first = gomp_share_of(inv_hold, inv_process.ncores);
+    inv_assert(homes->first < GOMP_TICKET_SHARES);
+    homes->cores[homes->first] = 1;
+    return ways.alone || region->start.nthreads <= add_own_cores(homes) || ways.apart;
+}
+
+static bool is_open (struct gomp_region *region)
+{
+    return atomic_load_explicit(&region->gate, memory_order_relaxed) != 0;
+}
+
+/* A region that is about to open: no more cores than implicit tasks, where there is no other region. */
+static unsigned cores_of_use_to (const struct gomp_region *region, bool elastic)
+{
+    bool only = elastic && region->start.team->prev_ts.level == 0 &&
+                region->start.icv->max_active_levels_var <= 1 && !gomp_use_has_further_threads() &&
+                !gomp_any_region(is_open);
+    return only ? region->start.nthreads : UINT_MAX;
+}
+
+/* Does each core begin with implicit tasks that it has had before?  certain: without a look at what is quicker. */
+static bool is_apart (struct gomp_region *region, const struct gomp_history *h, bool certain)
+{
+    bool chosen = h && !certain;
+    atomic_store_explicit(&region->order_is_chosen, chosen, memory_order_relaxed);
+    return certain || (chosen && gomp_history_prefers_apart(h, region));
+}
+
+void gomp_region_open (struct gomp_region *region, bool elastic)
+{
+    unsigned n = region->start.nthreads;
+    inv_assert(atomic_load_explicit(&region->gate, memory_order_relaxed) == 0); /* its last use is over */
+    inv_assert(n >= 1 && (!elastic || n <= GOMP_TICKETS_MOST));
+    inv_assert(!elastic || region->registered || n == 1);
+    inv_assert(atomic_load_explicit(&region->master_waits, memory_order_relaxed) == 0);
+    uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
+    struct gomp_region *outer = gomp_region_around(region->start.team->prev_ts.team);
+    atomic_store_explicit(&region->elastic, elastic, memory_order_relaxed);
+    atomic_store_explicit(&region->outer, outer, memory_order_relaxed);
+    if (outer)
+        gomp_region_waits(outer); /* for the end of this region, if not now then another time */
+    region->brief = false;
+    region->light = false;
+    atomic_store_explicit(&region->fn, region->start.fn, memory_order_release);
+    if (atomic_load_explicit(&region->help, memory_order_relaxed))
+        atomic_store_explicit(&region->help, false, memory_order_relaxed);
+    for (int word = 0; word < GOMP_VACANT_WORDS; word++)
+        atomic_store_explicit(&region->vacant[word], 0, memory_order_relaxed);
+    atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
+    gomp_history_region_opens(region, outer != NULL);
+    count_region(region);
+    gomp_cores_are_useful(cores_of_use_to(region, elastic));
+    atomic_store_explicit(&region->gate, n * GOMP_UNFINISHED_ONE + GOMP_INSIDE_ONE, memory_order_release);
+    if (!elastic) {
+        if (gomp_region_is_alone(region)) /* the last use of the struct was */
+            atomic_store_explicit(&region->tickets.alone, false, memory_order_relaxed);
+        return;
+    }
+    struct gomp_history *h = gomp_history_find(region->start.fn);
+    bool spins = h && gomp_history_spins(h, region);
+    uint64_t task_ns = h ? gomp_history_task_ns(h, n) : 0;
+    region->inside = h ? atomic_load_explicit(&h->inside, memory_order_relaxed) : GOMP_INSIDE_UNKNOWN;
+    atomic_store_explicit(&region->waited, false, memory_order_relaxed);
+    /* What never waits needs no stack of its own, which would cost it two switches. */
+    region->light = !spins && region->inside != GOMP_NEVER_WAITS && gomp_regions_may_be_light();
+    region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
+    /* Implicit tasks that wait as kernel threads would sleep there, and no other core may begin the rest. */
+    bool can_be_alone = !outer && !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
+                        has_share(inv_hold);
+    bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
+    struct gomp_homes homes;
+    uint32_t short_ns = task_ns < UINT32_MAX ? (uint32_t)task_ns : 0;
+    struct gomp_ticket_ways ways = {.together = region->light && region->inside == GOMP_WAITS,
+                                    .odd_first = inv_hold % 2 == 1,
+                                    .alone = alone};
+    ways.apart = is_apart(region, h, ways.together || gomp_tickets_are_short(short_ns));
+    /* (The cores of a nested region are those that happen to be free.) */
+    bool dealt = !outer && have_homes(region, ways, &homes);
+    gomp_tickets_open(&region->tickets, epoch, n, short_ns, ways, dealt ? &homes : NULL);
+    bool later = alone || is_for_own_core(task_ns * n);
+    if (later)
+        gomp_want_cores_later();
+    /* After its fence: the watchdog may have come between, before there were tickets. */
+    if (!later || (alone && !gomp_region_is_alone(region)))
+        gomp_want_cores();
+    /* The threads wait for each other without telling us; those of the outer region may have the other cores. */
+    unsigned cores = !spins ? n : outer ? 1 : gomp_cores_at_hand();
+    if (n > cores)
+        gomp_run_unheld(n - cores);
+}

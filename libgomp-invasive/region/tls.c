@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * tls.c - finding thread-local storage in the loaded objects (tls.h).
+ *
+ * gcc makes threadprivate variables thread-local ones.  Their values belong to a thread
+ * number for the whole run, so where there are any, implicit task i has to stay with
+ * kernel thread i.  OpenMP promises that to code that is compiled for OpenMP; thread-local
+ * data of other libraries (errno, a driver's) belongs to the kernel thread and does not
+ * count.  So: an object with a TLS segment that is linked with libgomp.
+ */
+#define _GNU_SOURCE
+#include "tls.h"
+#include "context.h"
+#include "objects.h"
+#include <libinvasive/base/environment.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int has_own_tls (struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    /* whatever longer name it was bundled under */
+    *(bool *)found = gomp_object_segment(info, PT_TLS) && gomp_object_needs(info, "libgomp");
+    return *(bool *)found;
+}
+
+/* Plugins of hwloc and MPI, which load drivers to look at the machine, and those drivers that OpenCL's loader
+ * loads in turn. */
+static bool is_plugin (const struct dl_phdr_info *info)
+{
+    static const char *const beginnings[] = {"hwloc_",           "mca_",      "libpocl",
+                                             "libnvidia-opencl", "libamdocl", "libigdrcl", NULL};
+    return gomp_object_begins_with(info, beginnings);
+}
+
+/* An object, by name, and how many more objects may stand between it and a plugin. */
+struct need {
+    const char *name;
+    unsigned depth;
+    bool of_plugin, of_others;
+};
+
+static bool is_of_plugin (const struct dl_phdr_info *info, unsigned depth);
+
+static int note_need (struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct need *need = arg;
+    (void)size;
+    if (gomp_object_needs(info, need->name))
+        *(is_plugin(info) || is_of_plugin(info, need->depth) ? &need->of_plugin : &need->of_others) = true;
+    return need->of_others;
+}
+
+/* Has a plugin brought the object, by itself or as what one of its objects is linked with, and is nothing of the
+ * program linked with it? */
+static bool is_of_plugin (const struct dl_phdr_info *info, unsigned depth)
+{
+    struct need need = {.name = gomp_object_name(info), .depth = depth - 1};
+    if (depth == 0)
+        return false;
+    dl_iterate_phdr(note_need, &need);
+    return need.of_plugin && !need.of_others;
+}
+
+/* Objects whose thread-local data is of the call that uses it, or is taken along (context.c): the C, C++
+ * and Fortran libraries, the compiler's (it has some since GCC 14, see keeps_data_of_threads), libraries for
+ * numbers, ours, MPI's with what it is linked with, plugins, and what only these use, as a compiler. */
+static bool keeps_nothing_for_callers (const struct dl_phdr_info *info)
+{
+    enum { DEPTH = 4 };
+    static const char *const beginnings[] = {
+        "ld-linux", "libc.", "libgcc_s.", "libstdc++", "libgfortran", "libquadmath", "libgomp",
+        "libinvasive", "libmpi", "libuc", "libnuma", "libudev", "libsystemd", "librdmacm", "libgnutls",
+        "libp11-", "libopenblas", "libblas", "libfabric", "libpmix", "libopen-", NULL};
+    return gomp_object_begins_with(info, beginnings) || is_plugin(info) ||
+           is_of_plugin(info, DEPTH);
+}
+
+/* Does code that is compiled for OpenMP keep data of a kernel thread otherwise, mutexes that know their
+ * owner, or nested functions whose trampolines are in a list of the kernel thread? */
+static bool keeps_data_of_threads (const struct dl_phdr_info *info)
+{
+    static const char *const names[] = {"pthread_setspecific", "tss_set", "pthread_mutexattr_settype",
+                                        "__gcc_nested_func_ptr_created", NULL};
+    return gomp_object_needs(info, "libgomp") && !keeps_nothing_for_callers(info) &&
+           gomp_object_uses(info, names);
+}
+
+/* Does the object tie what runs to its kernel thread, by such data or thread-local data, or by functions
+ * on the stack, for which only stacks of kernel threads may be executable? */
+static int ties_to_thread (struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    bool data = gomp_object_segment(info, PT_TLS) && !keeps_nothing_for_callers(info);
+    bool code = false;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        code = code || (info->dlpi_phdr[i].p_type == PT_GNU_STACK &&
+                        (info->dlpi_phdr[i].p_flags & PF_X));
+    *(bool *)found = data || code || keeps_data_of_threads(info);
+    return *(bool *)found;
+}
+
+static int count_loads (struct dl_phdr_info *info, size_t size, void *loads)
+{
+    (void)size;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+enum {
+    UNKNOWN,
+    MOVABLE, /* an implicit task may go on on another kernel thread */
+    ELASTIC, /* it may begin on any, and stays there: so the user wants it, */
+    STAYS,   /* or the program needs it */
+    STRICT
+};
+
+static int decide_binding (void)
+{
+    const char *wish = inv_getenv("INVASIVE_BIND");
+    if (wish && strcmp(wish, "strict") == 0)
+        return STRICT;
+    bool found = false;
+    dl_iterate_phdr(has_own_tls, &found);
+    if (found)
+        return wish && strcmp(wish, "elastic") == 0 ? ELASTIC : STRICT;
+    dl_iterate_phdr(ties_to_thread, &found);
+    return !found ? MOVABLE : wish && strcmp(wish, "elastic") == 0 ? ELASTIC : STAYS;
+}
+
+bool gomp_may_move_threads (void)
+{
+    return decide_binding() == MOVABLE && gomp_contexts_usable();
+}
+
+static struct {
+    /* The last of the objects that the process was started with, which are never unloaded; NULL: we have
+     * been loaded later ourselves.  Written when the library is loaded. */
+    struct link_map *last_at_start;
+    /* Written by masters.  Once strict, always: a pool whose threads have kept data cannot go back. */
+    _Atomic int decision;
+} ties;
+
+void gomp_tls_loaded (void)
+{
+    const char *preloaded = inv_getenv("LD_PRELOAD");
+    void *program = preloaded && strstr(preloaded, "libgomp.so.1") ? dlopen(NULL, RTLD_LAZY) : NULL;
+    struct link_map *map = NULL;
+    if (program && dlinfo(program, RTLD_DI_LINKMAP, &map) == 0)
+        while (map->l_next)
+            map = map->l_next;
+    ties.last_at_start = map;
+    if (program)
+        dlclose(program);
+}
+
+/* May an object have been loaded since?  The loader is asked under a lock, for some 40 ns, which are
+ * many for short regions: so only where anything has been loaded since the start.  (The loader appends
+ * to its list; relaxed: a region that needs the object begins after it has been loaded.) */
+static bool may_be_new (void)
+{
+    return !ties.last_at_start || __atomic_load_n(&ties.last_at_start->l_next, __ATOMIC_RELAXED);
+}
+
+bool gomp_movable_threads (void)
+{
+    return atomic_load_explicit(&ties.decision, memory_order_relaxed) == MOVABLE;
+}
+
+bool gomp_threads_stay (void)
+{
+    return atomic_load_explicit(&ties.decision, memory_order_relaxed) == STAYS;
+}
+
+bool gomp_strict_threads (void)
+{
+    static _Atomic unsigned long long loads_seen;
+    int now = atomic_load_explicit(&ties.decision, memory_order_relaxed);
+    if (now == STRICT)
+        return true;
+    if (now != UNKNOWN && !may_be_new())
+        return false;
+    unsigned long long loads = 0;
+    dl_iterate_phdr(count_loads, &loads);
+    if (now != UNKNOWN && loads == loads_seen)
+        return false;
+    atomic_store_explicit(&loads_seen, loads, memory_order_relaxed);
+    now = decide_binding();
+    if (now == MOVABLE)
+        gomp_contexts_find_exceptions();
+    atomic_store_explicit(&ties.decision, now, memory_order_relaxed);
+    return now == STRICT;
+}
+
+bool gomp_ties_are_new (void)
+{
+    static _Atomic int seen;
+    int now = atomic_load_explicit(&ties.decision, memory_order_relaxed);
+    return now != atomic_load_explicit(&seen, memory_order_relaxed) &&
+           atomic_exchange_explicit(&seen, now, memory_order_relaxed) != now;
+}
+
+struct tie {
+    int (*ties) (struct dl_phdr_info *, size_t, void *);
+    char *name;
+    size_t bytes;
+};
+
+static int note_tie (struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct tie *tie = arg;
+    bool found = false;
+    if (tie->ties(info, size, &found))
+        snprintf(tie->name, tie->bytes, "%s", gomp_object_name(info));
+    return found;
+}
+
+/* A variable that makes kernel threads of implicit tasks; NULL: none does. */
+static const char *variable_that_ties (int now)
+{
+    const char *wish = inv_getenv("INVASIVE_BIND");
+    if (wish && strcmp(wish, now == STRICT ? "strict" : "elastic") == 0 && now != MOVABLE)
+        return "INVASIVE_BIND";
+    if (now != MOVABLE || gomp_contexts_usable())
+        return NULL;
+    return inv_mpi_tasks_asked() ? "INVASIVE_MPI_TASKS" : "INVASIVE_CONTEXTS";
+}
+
+bool gomp_what_ties_threads (char *name, size_t bytes)
+{
+    int now = atomic_load_explicit(&ties.decision, memory_order_relaxed);
+    const char *variable = now == UNKNOWN ? NULL : variable_that_ties(now);
+    struct tie tie = {now == STRICT ? has_own_tls : ties_to_thread, name, bytes};
+    if (variable) {
+        snprintf(name, bytes, "%s", variable);
+        return true;
+    }
+    return (now == STRICT || now == STAYS) && dl_iterate_phdr(note_tie, &tie);
+}
+
+static int binds_threads (struct dl_phdr_info *info, size_t size, void *found)
+{
+    static const char *const names[] = {"pthread_setaffinity_np", "sched_setaffinity", NULL};
+    (void)size;
+    *(bool *)found = strncmp(gomp_object_name(info), "libinvasive", 11) != 0 &&
+                     gomp_object_needs(info, "libgomp.so.1") && gomp_object_uses(info, names);
+    return *(bool *)found;
+}
+
+bool gomp_program_binds_threads (void)
+{
+    bool found = false;
+    dl_iterate_phdr(binds_threads, &found);
+    return found;
+}

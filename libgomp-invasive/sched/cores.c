@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * cores.c - see cores.h.
+ */
+#include "libgomp.h"
+#include "cores.h"
+#include "free_workers.h"
+#include "ready.h"
+#include "source.h"
+#include "thread_limits.h"
+#include "threads.h"
+#include "unheld.h"
+#include "watchdog.h"
+#include <limits.h>
+
+/* --- what waits for a core */
+
+bool gomp_threads_queued (void)
+{
+    return atomic_load_explicit(&gomp_ready.count, memory_order_relaxed) > 0 ||
+           gomp_sources.implicit->waits();
+}
+
+bool gomp_threads_waiting (void)
+{
+    return gomp_threads_queued() ||
+           atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
+}
+
+bool gomp_core_needed (void)
+{
+    return gomp_ready_at(inv_hold) || gomp_sources.implicit->in_sight() ||
+           atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
+}
+
+bool gomp_work_waiting (void)
+{
+    return gomp_threads_waiting() || gomp_sources.explicit->waits();
+}
+
+/* --- giving holds to it */
+
+bool gomp_hold_place_on_work (int hold)
+{
+    return (gomp_sources.implicit->waits() || gomp_sources.explicit->waits()) &&
+           (inv_parked_wake(hold) || gomp_spare_wake(hold) || gomp_free_worker_start(hold));
+}
+
+bool gomp_hold_place_on_ready (int hold)
+{
+    struct gomp_waiter *w = gomp_ready_overdue(hold);
+    if (!w)
+        w = gomp_ready_pop(hold);
+    if (w)
+        gomp_waiter_wake(w, hold);
+    return w != NULL;
+}
+
+/* Gives the hold to a thread that needs one.  False: there is none. */
+static bool place_hold (int hold)
+{
+    inv_assert(hold != INV_HOLD_NONE && inv_hold_is_valid(hold));
+    return gomp_hold_place_on_ready(hold) || gomp_hold_place_on_work(hold) || gomp_unheld_place(hold);
+}
+
+void gomp_take_free_cores (void)
+{
+    int hold;
+    while (gomp_work_waiting() && (hold = inv_hold_acquire()) != INV_HOLD_NONE)
+        if (!place_hold(hold)) {
+            inv_hold_release(hold);
+            break;
+        }
+}
+
+/* --- asking for cores */
+
+/* Will a free worker park before long, where lenders find it?  Counted on only where many threads of the program
+ * have bound regions: there a free worker has nothing to run, and passes its core on.  Elsewhere
+ * another one, parked while the first wakes up, finds cores sooner.  After a full fence; partner:
+ * end_if_not_needed, in which a worker says that it ends before it looks for work for the last
+ * time. */
+static bool worker_will_park (void)
+{
+    return !gomp_sources.implicit->in_use() && gomp_use_has_further_threads() &&
+           gomp_free_worker_goes_on();
+}
+
+/* A worker must be there that lenders of cores find.  One thread at a time sees to that: threads
+ * that come meanwhile may rely on it. */
+static void show_a_worker (void)
+{
+    static _Atomic bool showing;
+    if (gomp_threads_scarce) /* the watchdog finds free cores, if a little later */
+        return;
+    if (gomp_refused_lately() || worker_will_park() || atomic_exchange(&showing, true))
+        return;
+    if (gomp_no_worker_is_parked())
+        gomp_free_worker_start(INV_HOLD_NONE);
+    atomic_store(&showing, false);
+}
+
+/* So many cores the process can use at most; UINT_MAX: not known.  Writers: threads that begin a region.
+ * relaxed: a thread that reads an older value may not ask for cores, and then the watchdog does. */
+static _Atomic unsigned useful_cores = UINT_MAX;
+
+/* Has the process all cores that it can use?  Borrowed cores that are asked back do not count.
+ * After a full fence behind the queueing of work; partner: a thread that gives its core up, which looks for work
+ * after that (gomp_hold_handover). */
+static bool has_all_useful_cores (void)
+{
+    unsigned us = inv_process.slot + 1, found = 0;
+    unsigned useful = atomic_load_explicit(&useful_cores, memory_order_relaxed);
+    if (inv_process.anonymous || useful > inv_process.ncores)
+        return false;
+    for (unsigned core = 0; core < inv_process.ncores && found < useful; core++) {
+        inv_word w = atomic_load(&inv_core_at(inv_process.table, core)->word);
+        found += inv_word_holder(w) == us && (inv_word_owner(w) == us || !inv_word_reclaim(w));
+    }
+    inv_assert(found <= useful && found <= inv_process.ncores);
+    return found == useful;
+}
+
+void gomp_cores_are_useful (unsigned count)
+{
+    if (!inv_managed())
+        return;
+    /* Threads that begin regions at the same time are not to write to one line each time. */
+    if (atomic_load_explicit(&useful_cores, memory_order_relaxed) != count)
+        atomic_store_explicit(&useful_cores, count, memory_order_relaxed);
+    if (inv_want_get(inv_process.table, inv_process.slot) && has_all_useful_cores())
+        gomp_stop_wanting();
+}
+
+/* Has the process said that it wants cores, so that there is nothing more to do? */
+static bool has_called (void)
+{
+    return inv_want_get(inv_process.table, inv_process.slot) &&
+           !(inv_process.anonymous && inv_tokens_held() == 0);
+}
+
+void gomp_want_cores (void)
+{
+    if (!inv_managed())
+        return;
+    /* seq_cst: the work was queued before; partners are the watchdog and workers, which say that
+     * they sleep, or end, before they look for work once more, and gomp_stop_wanting. */
+    atomic_thread_fence(memory_order_seq_cst);
+    gomp_progress_arm();
+    if (has_called() && !gomp_no_worker_is_parked())
+        return; /* gomp_call_cores would do nothing */
+    if (!has_all_useful_cores())
+        gomp_call_cores();
+}
+
+void gomp_call_cores (void)
+{
+    if (gomp_no_worker_is_parked())
+        show_a_worker();
+    if (has_called())
+        return;
+    inv_want(true);
+    gomp_take_free_cores();
+}
+
+void gomp_want_cores_later (void)
+{
+    if (!inv_managed())
+        return;
+    /* seq_cst: as in gomp_want_cores; partner is the watchdog before it sleeps */
+    atomic_thread_fence(memory_order_seq_cst);
+    gomp_progress_arm();
+}
+
+/* Nothing to do here: say so, so that no thread wakes us for nothing.  Work that came between
+ * our look and our saying so must not be left alone: inv_want ends with a full fence, and
+ * a thread queues work before it looks whether we want cores. */
+void gomp_stop_wanting (void)
+{
+    if (!gomp_work_waiting())
+        inv_want(false);
+    if (gomp_work_waiting())
+        gomp_want_cores();
+}
+
+void gomp_hold_handover (int hold)
+{
+    enum inv_verdict verdict = inv_hold_check(hold);
+    bool ours = verdict != INV_LOST && verdict != INV_GIVE;
+    if (ours && place_hold(hold))
+        return;
+    /* Waiting for another process: what is left here is for others to see first. */
+    /* Say first that we do not want it, or it would be offered to our own parked workers. */
+    gomp_stop_wanting();
+    if (verdict != INV_LOST) {
+        inv_hold_release(hold);
+        gomp_unheld_leave(hold);
+    }
+    if (!gomp_work_waiting())
+        return;
+    gomp_want_cores();
+    /* The process may have said that it wants cores when the work was gone already.  Then no thread
+     * has tried the free ones.  While it is said no thread tries: every hold that is given
+     * up serves what waits.  A hold that is lost or asked back does not, so look for another. */
+    if (!ours)
+        gomp_take_free_cores();
+}
+
+/* --- without holds */
+
+bool gomp_run_unheld (unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct gomp_waiter *w = gomp_ready_pop(INV_HOLD_NONE);
+        if (w)
+            gomp_waiter_wake(w, INV_HOLD_NONE);
+        else if (!gomp_sources.implicit->unheld_may_run())
+            break;
+        else {
+            gomp_progress_add_extra();
+            if (!inv_parked_wake_unheld(gomp_unheld_core(i, count)) &&
+                !gomp_spare_wake(INV_HOLD_NONE) && !gomp_free_worker_start(INV_HOLD_NONE))
+                return false;
+        }
+    }
+    return true;
+}

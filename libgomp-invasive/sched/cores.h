@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * cores.h - what each core that this process holds is used for.
+ *
+ * A hold that a thread gives up goes to a thread that is ready and waits for a core; else to a worker
+ * that starts the next implicit task, or takes explicit ones; else to an unheld thread; else the core is
+ * lent to another process.  While work waits the process says that it wants cores, and a worker is there
+ * that lenders find.  No function here sleeps.
+ */
+#ifndef GOMP_CORES_H
+#define GOMP_CORES_H 1
+
+#include "process.h"
+#include <libinvasive/base/assertion.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden)
+/* Gives a hold that is no thread's to the thread or process that it helps most; it may be lost, or
+ * INV_HOLD_NONE: then it is seen to that a free core is found for waiting threads. */
+extern void gomp_hold_handover (int hold);
+/* Lets a worker use the hold for work of the sources, if there is any. */
+extern bool gomp_hold_place_on_work (int hold);
+/* Gives the hold to a thread that is ready for it. */
+extern bool gomp_hold_place_on_ready (int hold);
+/* There is work for one more core than we hold: see that we get one, or that
+ * we are found when one becomes free. */
+extern void gomp_want_cores (void);
+/* The same for a region that is left to one core: the watchdog sees to it if the region lasts. */
+extern void gomp_want_cores_later (void);
+/* gomp_want_cores of a managed process, whatever it holds: what is held seems not to serve what waits. */
+extern void gomp_call_cores (void);
+/* A region begins: the process can use no more cores than count; UINT_MAX: not known.  While it has so many
+ * gomp_want_cores does not say that it wants any, for which other processes would lend cores that come back at
+ * once. */
+extern void gomp_cores_are_useful (unsigned count);
+/* Use cores that are free now for work that waits. */
+extern void gomp_take_free_cores (void);
+/* There is none, it seems: do not ask for cores any more. */
+extern void gomp_stop_wanting (void);
+/* Are there threads or implicit tasks that cannot go on without a hold? */
+extern bool gomp_threads_queued (void);
+/* The same, or threads that compute without one? */
+extern bool gomp_threads_waiting (void);
+/* Could one of them use the caller's core now, without being moved here from another core that will
+ * come to it? */
+extern bool gomp_core_needed (void);
+/* Is there anything that a hold could be used for now, explicit tasks included? */
+extern bool gomp_work_waiting (void);
+/* Lets up to `count` queued threads and unstarted implicit tasks run without a hold.
+ * False: a thread is missing that the system does not give us. */
+extern bool gomp_run_unheld (unsigned count);
+
+/* Must the calling thread give its hold up now, or has it lost it (to the owner, or in its sleep to
+ * another thread of ours)?  As inv_hold_poll says, by two loads of one line when not. */
+static inline bool gomp_hold_called_back (void)
+{
+    int hold = inv_hold;
+    if (hold >= 0) {
+        struct inv_core *core = inv_core_at(inv_process.table, (unsigned)hold);
+        inv_word w = atomic_load_explicit(&core->word, memory_order_relaxed);
+        if (inv_word_holder(w) == inv_process.slot + 1 && !inv_word_reclaim(w) &&
+            atomic_load_explicit(&core->holder_tid, memory_order_relaxed) == inv_tid)
+            return false;
+    } else if (hold == INV_HOLD_TOKEN && !inv_token_overdrawn(inv_process.table))
+        return false;
+    enum inv_verdict verdict = inv_hold_poll();
+    return verdict == INV_GIVE || verdict == INV_LOST;
+}
+#pragma GCC visibility pop
+#endif

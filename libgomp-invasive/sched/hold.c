@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * hold.c - see hold.h.
+ */
+#define _GNU_SOURCE
+#include "libgomp.h"
+#include "hold.h"
+#include "cores.h"
+#include "free_workers.h"
+#include "ready.h"
+#include "sleepers.h"
+#include "source.h"
+#include "unheld.h"
+#include <sched.h>
+
+bool gomp_leaves_work (void)
+{
+    if (gomp_sources.implicit->publish())
+        gomp_want_cores();
+    bool work = gomp_work_waiting();
+    if (work && !inv_process.anonymous)
+        gomp_call_cores(); /* until now the process may have held a core for each implicit task */
+    return work;
+}
+
+void gomp_hold_yield (void)
+{
+    if (!inv_managed())
+        return;
+    gomp_sources.implicit->publish();
+    gomp_hold_handover(inv_hold_detach()); /* also when it is lost, or none */
+    inv_assert(inv_hold == INV_HOLD_NONE);
+}
+
+/* The same until the time is over (negative: never); then the caller computes without a hold. */
+static void acquire_within (int64_t timeout_ns)
+{
+    if (!inv_managed() || gomp_unheld_end())
+        return;
+    inv_assert(inv_hold == INV_HOLD_NONE);
+    struct gomp_waiter w = {.tid = inv_own_tid(),
+                            .core = inv_thread_core(),
+                            .needs_hold = true,
+                            .hold = INV_HOLD_NONE};
+    gomp_ready_push(&w);
+    gomp_want_cores();
+    gomp_waiter_sleep_for(&w, timeout_ns);
+}
+
+void gomp_hold_acquire (void)
+{
+    acquire_within(-1);
+}
+
+void gomp_hold_forgo (void)
+{
+    gomp_unheld_begin();
+    gomp_want_cores();
+}
+
+bool gomp_hold_ticket_first (void)
+{
+    int n = atomic_load_explicit(&gomp_workers.tickets_first, memory_order_relaxed);
+    return n > 0 && atomic_compare_exchange_strong(&gomp_workers.tickets_first, &n, n - 1);
+}
+
+/* Ready threads may all be waiting like the caller, for an implicit task that has
+ * not started, or is a context: that task comes first. */
+static void hand_over_tickets_first (int hold)
+{
+    gomp_sources.implicit->publish();
+    if (gomp_sources.implicit->waits() && inv_hold_check(hold) != INV_LOST) {
+        atomic_fetch_add_explicit(&gomp_workers.tickets_first, 1, memory_order_relaxed);
+        if (!gomp_hold_place_on_work(hold))
+            gomp_hold_handover(hold);
+    } else
+        gomp_hold_handover(hold);
+}
+
+void gomp_hold_pause (void)
+{
+    if (!inv_managed() || !gomp_holds_core() || !gomp_work_waiting()) {
+        sched_yield();
+        return;
+    }
+    hand_over_tickets_first(inv_hold_detach());
+    gomp_hold_acquire();
+}
+
+/* --- a thread that waits in a loop of tests of MPI, and may hold a lock of the program meanwhile:
+ * so it waits for a core for a limited time only */
+
+static bool way_wanted (void)
+{
+    return gomp_unheld_self || gomp_threads_queued() || gomp_sources.explicit->waits();
+}
+
+static bool let_others_go_first (uint64_t limit_ns)
+{
+    if (!inv_managed() || !(gomp_holds_core() || gomp_unheld_self))
+        return true;
+    if (!gomp_threads_queued() && !gomp_sources.explicit->waits())
+        return inv_hold != INV_HOLD_NONE;
+    if (inv_hold != INV_HOLD_NONE)
+        hand_over_tickets_first(inv_hold_detach());
+    else
+        gomp_unheld_end();
+    acquire_within((int64_t)limit_ns);
+    return inv_hold != INV_HOLD_NONE;
+}
+
+const struct inv_give_way gomp_give_way = {way_wanted, let_others_go_first, gomp_hold_forgo};
+
+void gomp_unlock_wake (int *addr, int count)
+{
+    enum { PATIENCE_NS = 1000000 };
+    gomp_unpark(addr, count);
+    if (__builtin_expect(inv_polls_until != 0, 0) && inv_polls() && inv_hold != INV_HOLD_NONE &&
+        inv_managed() && gomp_threads_queued())
+        let_others_go_first(PATIENCE_NS);
+}

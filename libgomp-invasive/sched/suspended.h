@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * suspended.h - contexts (context.h) that do not run: those that wait on the carrier that they ran on, and
+ * those that are ready for any carrier (carrier.h).
+ */
+#ifndef GOMP_SUSPENDED_H
+#define GOMP_SUSPENDED_H 1
+
+#include "context.h"
+#include "spinlock.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What waits on a carrier. */
+struct gomp_suspended {
+    struct gomp_spinlock lock;
+    /* Under the lock: contexts that wait here, in the order in which they began to.  Those in sequence
+     * that wait for the same change of a word are a run; last_run is the first of the last one. */
+    struct gomp_context *first, **last, *last_run;
+    _Atomic unsigned count; /* of them; written under the lock, read without: a hint */
+    /* Written by the carrier's thread, relaxed; read by the watchdog. */
+    _Atomic uint64_t switches;
+    /* In the list of all, which only grows.  used: by a thread that lives (acq_rel). */
+    struct gomp_suspended *next;
+    _Atomic bool used;
+};
+
+/* All of them, and what no carrier has. */
+extern struct gomp_all_suspended {
+    _Atomic(struct gomp_suspended *) first; /* the newest; pushed with release, read with acquire */
+    /* The queue of the process, of contexts that are ready. */
+    struct gomp_ready_contexts {
+        _Atomic unsigned count; /* polled, a hint */
+        struct gomp_spinlock lock; /* of the list */
+        struct gomp_context *first, **last;
+    } __attribute__((aligned(64))) ready;
+} gomp_all_suspended;
+/* The calling thread's, or NULL. */
+extern __thread struct gomp_suspended *gomp_own_suspended
+    __attribute__((tls_model("initial-exec")));
+#define gomp_own_suspended GOMP_OWN(gomp_own_suspended)
+
+static inline struct gomp_suspended *gomp_suspended_all (void)
+{
+    return atomic_load_explicit(&gomp_all_suspended.first, memory_order_acquire);
+}
+
+/* A new list, which is used. */
+extern void gomp_suspended_enlist (struct gomp_suspended *);
+/* Leaves the list empty; under its lock, or before there are others. */
+extern void gomp_suspended_clear (struct gomp_suspended *);
+/* A word has changed that contexts may wait for: cores that are free may be of use. */
+extern void gomp_suspended_call_cores (void);
+
+/* --- what waits on a carrier; under the lock */
+
+static inline bool gomp_context_could_run (const struct gomp_context *x)
+{
+    /* acquire: what the thread did that has changed it happens before what x does next */
+    return !x->addr || __atomic_load_n(x->addr, __ATOMIC_ACQUIRE) != x->val;
+}
+
+static inline void gomp_suspended_append (struct gomp_suspended *l, struct gomp_context *x)
+{
+    struct gomp_context *run = l->last_run;
+    inv_assert((l->first == NULL) == (l->count == 0) && *l->last == NULL);
+    inv_assert(x->owns_stack); /* a loop is in no list */
+    x->next = NULL;
+    x->run_last = x;
+    *l->last = x;
+    l->last = &x->next;
+    if (run && x->addr && run->addr == x->addr && run->val == x->val)
+        run->run_last = x;
+    else
+        l->last_run = x;
+    atomic_store_explicit(&l->count, l->count + 1, memory_order_relaxed);
+}
+
+/* The link to the first that is ready, or to NULL: the first of a run. */
+static inline struct gomp_context **gomp_suspended_ready (struct gomp_suspended *l)
+{
+    struct gomp_context **link = &l->first, *x;
+    while ((x = *link) && !gomp_context_could_run(x))
+        link = &x->run_last->next;
+    return link;
+}
+
+/* The next one of its run is the first then. */
+static inline struct gomp_context *gomp_suspended_unlink (struct gomp_suspended *l,
+                                                          struct gomp_context **link)
+{
+    struct gomp_context *x = *link;
+    if (!x)
+        return NULL;
+    inv_assert(l->count > 0 && x->run_last != NULL);
+    struct gomp_context *heir = x->run_last == x ? NULL : x->next;
+    inv_assert(!heir || (heir->addr == x->addr && heir->val == x->val)); /* of the same run */
+    if (heir)
+        heir->run_last = x->run_last;
+    if (l->last_run == x)
+        l->last_run = heir;
+    *link = x->next;
+    if (!x->next)
+        l->last = link;
+    atomic_store_explicit(&l->count, l->count - 1, memory_order_relaxed);
+    return x;
+}
+
+/* --- the same without the lock */
+
+static inline bool gomp_suspended_is_empty (struct gomp_suspended *l)
+{
+    return atomic_load_explicit(&l->count, memory_order_relaxed) == 0;
+}
+
+static inline struct gomp_context *gomp_suspended_take (struct gomp_suspended *l)
+{
+    if (gomp_suspended_is_empty(l))
+        return NULL;
+    gomp_spinlock_lock(&l->lock);
+    struct gomp_context *x = gomp_suspended_unlink(l, gomp_suspended_ready(l));
+    gomp_spinlock_unlock(&l->lock);
+    return x;
+}
+
+/* l may be NULL. */
+static inline bool gomp_suspended_any_ready (struct gomp_suspended *l)
+{
+    if (!l || gomp_suspended_is_empty(l))
+        return false;
+    gomp_spinlock_lock(&l->lock);
+    bool ready = *gomp_suspended_ready(l) != NULL;
+    gomp_spinlock_unlock(&l->lock);
+    return ready;
+}
+
+/* --- the queue of the process, of contexts that are ready */
+
+static inline bool gomp_contexts_are_ready (void)
+{
+    return atomic_load_explicit(&gomp_all_suspended.ready.count, memory_order_relaxed) > 0;
+}
+
+/* What the context in the parking lot has waited for has come. */
+extern void gomp_context_is_ready (struct gomp_context *);
+/* For the child of a fork. */
+extern void gomp_suspended_forget (void);
+
+/* --- for figures */
+
+/* When the calling carrier left the code of one implicit task, if the switch to another is
+ * timed (costs.c); else 0. */
+extern __thread uint64_t gomp_carrier_left_ns __attribute__((tls_model("initial-exec")));
+/* It is none: there is nothing to switch to. */
+static inline void gomp_carrier_idles (void)
+{
+    gomp_carrier_left_ns = 0;
+}
+/* The switches of all carriers, by a load for each; those of the calling one. */
+extern uint64_t gomp_carriers_switches (void);
+extern uint64_t gomp_carrier_own_switches (void);
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * threads.h - making threads of the runtime, and what the system says to that.
+ */
+#ifndef GOMP_THREADS_H
+#define GOMP_THREADS_H 1
+
+#include <libinvasive/hold/strangers.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+/* pthread_create, of a thread of the runtime. */
+static inline int gomp_create_thread (pthread_t *handle, const pthread_attr_t *attr,
+                                      void *(*main) (void *), void *argument)
+{
+    inv_creates_own_threads(true);
+    int error = pthread_create(handle, attr, main, argument);
+    inv_creates_own_threads(false);
+    return error;
+}
+
+/* The time until which no other thread is made for want of nothing but speed, since the system has
+ * just refused one; 0: it never has.  Written by the refused thread, relaxed: a hint. */
+extern _Atomic uint64_t gomp_refused_until;
+/* The system has refused a thread; has it done so some milliseconds ago, or ever? */
+extern void gomp_thread_refused (void);
+extern bool gomp_refused_lately (void);
+static inline bool gomp_refused_ever (void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&gomp_refused_until, memory_order_relaxed) != 0, 0);
+}
+
+#pragma GCC visibility pop
+#endif

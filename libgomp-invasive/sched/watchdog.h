@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * watchdog.h - the progress guarantee: threads that hold no core are run all the same when those
+ * that hold one get nowhere.
+ *
+ * A region's implicit tasks may wait for each other in ways that we cannot see (a loop on a flag).
+ * A thread that spins so never gives its core up, and the implicit task that would set the flag
+ * may not have been started.  A watchdog looks every few milliseconds.  If work waits and no thread
+ * that holds a core has taken any since, it lets all of it run without a hold, beside the others on
+ * the cores that we hold (unheld.h).
+ *
+ * Here is the thread, and what others count for it.  What it looks at, and does then, is in
+ * region/progress.c.
+ */
+#ifndef GOMP_WATCHDOG_H
+#define GOMP_WATCHDOG_H 1
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+enum { GOMP_WATCH_NS = 5000000 }; /* between two looks */
+/* What it does.  Set when the library is loaded. */
+struct gomp_watch {
+    void (*look) (void);       /* once a period */
+    bool (*is_idle) (void);    /* Has there been nothing to watch for long? */
+    void (*forget) (void);     /* It is about to sleep until it is armed again, */
+    bool (*has_reason) (void); /* ... unless there is something to watch after all. */
+};
+extern void gomp_watchdog_does (const struct gomp_watch *);
+
+/* Start the watchdog, if there is none.  False: the system gives us no thread for it. */
+extern bool gomp_progress_start (void);
+/* End the program for want of threads. */
+extern void gomp_fatal_starved (void) __attribute__((noreturn));
+/* Work has been queued: see that the watchdog is awake.  One load when it is. */
+extern void gomp_progress_arm (void);
+/* A thread that holds a core has taken queued work. */
+extern void gomp_progress_note (void);
+/* One more thread is to take a ticket without a hold; am I that thread?  And: it has taken one. */
+extern void gomp_progress_add_extra (void);
+extern bool gomp_progress_take_extra (void);
+extern void gomp_progress_note_extra (void);
+/* For the watchdog: work taken by threads that hold cores, less tickets taken by those that hold none. */
+extern uint64_t gomp_progress_counted (void);
+/* No work waits: no thread is to take any without a hold. */
+extern void gomp_progress_drop_extras (void);
+/* The initial thread ends by pthread_exit: the process is to end when the program's last thread does. */
+extern void gomp_progress_initial_ends (void);
+extern void gomp_progress_forget (void);
+
+#pragma GCC visibility pop
+#endif

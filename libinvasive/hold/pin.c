@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* pin.c - see pin.h. */
+#define _GNU_SOURCE
+#include "libinvasive/hold/pin.h"
+#include "libinvasive/hold/sched_latency.h"
+#include "libinvasive/process/holdings.h"
+#include "libinvasive/table/core.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct {
+    /* Are threads bound to their cores?  Not before a region of our OpenMP runtime: other runtimes ask
+     * the kernel where they may run.  Written once, by inv_threads_bind; read by threads whose hold
+     * begins.  relaxed: a thread that reads it late is bound when its next hold begins. */
+    _Atomic bool binding;
+    /* Odd: the kernel places threads that hold a core.  Writer: inv_place_by_kernel, one thread at a
+     * time.  relaxed: a thread that reads it late is bound, or not, when its next hold begins. */
+    _Atomic uint32_t placing;
+} shared;
+
+/* The core that this thread is pinned to, so that an unchanged hold costs no system call. */
+static __thread int pinned_core = INV_NO_CORE;
+/* The table's confined_seq when this thread has looked last. */
+static __thread uint32_t confined_seen;
+/* Has this thread held a core?  Then its affinity may be narrower than the program's for good: an
+ * evicted thread is not on its core, and not free to run anywhere. */
+static __thread bool narrowed;
+/* Has the thread, which is not bound, been evicted from a core?  The kernel keeps it away from there. */
+static __thread bool evicted_from;
+/* shared.placing, when the thread was bound last. */
+static __thread uint32_t placing_seen;
+/* Has this thread been asleep where other threads may have pinned it elsewhere? */
+static __thread bool waker_pins;
+/* Is this the thread that runs on the assigned core?  What the slot has said last, and the core that
+ * the thread is bound to for that, INV_NO_CORE: none. */
+static __thread bool follows;
+static __thread int assigned_seen = INV_NO_CORE, assigned_core = INV_NO_CORE;
+static __thread struct inv_sched_latency assigned_latency;
+
+int inv_thread_core(void)
+{
+    return pinned_core == INV_NO_CORE ? INV_HOLD_NONE : pinned_core;
+}
+
+bool inv_thread_pinned(void)
+{
+    return inv_managed() && !inv_unpinned() &&
+           (inv_process.anonymous ? assigned_core != INV_NO_CORE : narrowed);
+}
+
+/* Is the core this domain's?  relaxed: rmd moves threads that notice late. */
+static bool is_here(unsigned core)
+{
+    return inv_word_owner(atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
+                                               memory_order_relaxed)) != INV_ELSEWHERE;
+}
+
+void inv_wide_cpus(struct inv_cpus *cpus)
+{
+    *cpus = inv_process.wide_mask;
+    for (unsigned c = 0; c < inv_process.ncores; c++) {
+        int cpu = inv_core_at(inv_process.table, c)->os_cpu;
+        if (cpu >= 0 && cpu < INV_MAX_CPUS && !is_here(c))
+            inv_cpus_remove(cpus, (size_t)cpu);
+    }
+    if (inv_cpus_count(cpus) == 0)
+        *cpus = inv_process.wide_mask;
+}
+
+void inv_own_cpus(struct inv_cpus *cpus)
+{
+    if (inv_cpus_equal(&inv_process.own_mask, &inv_process.wide_mask))
+        inv_wide_cpus(cpus);
+    else
+        *cpus = inv_process.own_mask;
+}
+
+int inv_thread_unpin(void)
+{
+    struct inv_cpus cpus;
+    if (!inv_thread_pinned())
+        return INV_NO_CORE;
+    inv_wide_cpus(&cpus);
+    inv_cpus_set(0, &cpus);
+    inv_sched_latency_restore(&assigned_latency); /* a child would have the short slice, too */
+    return inv_process.anonymous ? assigned_core : pinned_core;
+}
+
+int inv_thread_unpin_for_child(void)
+{
+    struct inv_cpus cpus;
+    int pinned = inv_thread_unpin();
+    if (pinned != INV_NO_CORE) {
+        inv_own_cpus(&cpus);
+        inv_cpus_set(0, &cpus);
+    }
+    return pinned;
+}
+
+/* The CPUs of this domain's cores, but for one core's. */
+static void add_cores_here(struct inv_cpus *cpus, int but)
+{
+    for (unsigned c = 0; c < inv_process.ncores; c++) {
+        int cpu = inv_core_at(inv_process.table, c)->os_cpu;
+        if ((int)c != but && cpu >= 0 && cpu < INV_MAX_CPUS && is_here(c))
+            inv_cpus_add(cpus, (size_t)cpu);
+    }
+}
+
+void inv_spread_cpus(struct inv_cpus *cpus)
+{
+    inv_wide_cpus(cpus);
+    add_cores_here(cpus, INV_NO_CORE);
+}
+
+/* The calling thread to where the kernel may place it (strangers.h). */
+static int spread_self(void)
+{
+    struct inv_cpus cpus;
+    inv_spread_cpus(&cpus);
+    return inv_cpus_set(0, &cpus);
+}
+
+void inv_thread_repin(int pinned)
+{
+    if (pinned == INV_NO_CORE)
+        return;
+    inv_assert(pinned >= 0);
+    if (!inv_process.anonymous && placing_seen % 2 != 0)
+        spread_self();
+    else
+        inv_pin(inv_process.table, 0, pinned);
+    if (pinned == assigned_core)
+        inv_sched_latency_lower(&assigned_latency);
+}
+
+void inv_pin_forget(void)
+{
+    pinned_core = INV_NO_CORE;
+    narrowed = evicted_from = follows = false;
+    assigned_seen = assigned_core = INV_NO_CORE;
+    inv_sched_latency_restore(&assigned_latency);
+    atomic_store(&shared.placing, 0);
+}
+
+
+void inv_assigned_core_enable(void)
+{
+    follows = true;
+}
+
+/* Is it a core of this domain, and of the CPUs where threads of the process may run? */
+static bool may_run_on(int core)
+{
+    if (!inv_core_valid(inv_process.table, core) || !is_here((unsigned)core))
+        return false;
+    int cpu = inv_core_at(inv_process.table, (unsigned)core)->os_cpu;
+    return cpu >= 0 && cpu < INV_MAX_CPUS && inv_cpus_has(&inv_process.wide_mask, (size_t)cpu);
+}
+
+void inv_assigned_core_follow(void)
+{
+    struct inv_table *t = inv_process.table;
+    int core = atomic_load_explicit(&inv_slot_at(t, inv_process.slot)->assigned,
+                                    memory_order_relaxed);
+    /* relaxed, as in inv_hold_begin_handed */
+    uint32_t confined = atomic_load_explicit(&t->confined_seq, memory_order_relaxed);
+    if ((core == assigned_seen && confined == confined_seen) || !follows ||
+        !inv_threads_are_bound())
+        return;
+    int saved = errno;
+    confined_seen = confined;
+    assigned_seen = core;
+    if (may_run_on(core) && inv_pin(t, 0, core) == 0) {
+        assigned_core = core;
+        inv_sched_latency_lower(&assigned_latency);
+    } else if (assigned_core != INV_NO_CORE) {
+        inv_thread_unpin();
+        assigned_core = INV_NO_CORE;
+    }
+    errno = saved;
+}
+
+bool inv_threads_are_bound(void)
+{
+    return atomic_load_explicit(&shared.binding, memory_order_relaxed);
+}
+
+void inv_slot_tell_binding(void)
+{
+    /* seq_cst, after the process has become managed; partner: inv_threads_bind in another thread */
+    atomic_thread_fence(memory_order_seq_cst);
+    atomic_store_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->binds,
+                          inv_threads_are_bound(), memory_order_relaxed);
+}
+
+bool inv_slot_binds(unsigned slot)
+{
+    return !inv_slot_valid(inv_process.table, (long)slot) ||
+           atomic_load_explicit(&inv_slot_at(inv_process.table, slot)->binds,
+                                memory_order_relaxed) != 0;
+}
+
+bool inv_threads_bind(void)
+{
+    bool bound = atomic_exchange_explicit(&shared.binding, true, memory_order_relaxed);
+    /* seq_cst, before the caller looks whether another thread has joined; partner: inv_slot_tell_binding
+     * there */
+    atomic_thread_fence(memory_order_seq_cst);
+    return bound;
+}
+
+
+/* The affinity of any thread, 0: our own.  By a system call: our sched_getaffinity shows the program's
+ * CPUs. */
+static bool cpus_of(int tid, struct inv_cpus *cpus)
+{
+    inv_cpus_clear(cpus);
+    return syscall(SYS_sched_getaffinity, tid, sizeof *cpus, cpus) > 0;
+}
+
+/* May the calling thread run on the CPU alone? */
+static bool is_only_on(int cpu)
+{
+    struct inv_cpus cpus;
+    return cpus_of(0, &cpus) && inv_cpus_has(&cpus, (size_t)cpu) && inv_cpus_count(&cpus) == 1;
+}
+
+/* Put the calling thread, which is not bound, on the core; the kernel may move it at once.  If its
+ * CPUs are not the core's afterwards, another process has changed them meanwhile (taskset, or
+ * an eviction), and they stay. */
+static void move_to(int hold)
+{
+    struct inv_cpus cpus;
+    inv_assert(hold >= 0 && !inv_process.anonymous);
+    int cpu = inv_core_at(inv_process.table, (unsigned)hold)->os_cpu;
+    if (cpu < 0 || (sched_getcpu() == cpu && !evicted_from))
+        return;
+    inv_cpus_clear(&cpus);
+    if (evicted_from)
+        inv_wide_cpus(&cpus);
+    else if (!cpus_of(0, &cpus))
+        return;
+    if (!inv_cpus_has(&cpus, (size_t)cpu))
+        return; /* the program has bound it elsewhere */
+    if (inv_pin(inv_process.table, 0, hold) != 0 || is_only_on(cpu))
+        inv_cpus_set(0, &cpus);
+    evicted_from = false;
+}
+
+/* Moves the calling thread to the core that it holds from now on. */
+static void pin_self(int hold)
+{
+    if (inv_unpinned())
+        return;
+    int saved = errno;
+    if (!inv_threads_are_bound())
+        move_to(hold);
+    else if (placing_seen % 2 != 0 && spread_self() == 0)
+        pinned_core = hold; /* on any core; as if it were on this one */
+    else if (inv_pin(inv_process.table, 0, hold) == 0)
+        pinned_core = hold;
+    errno = saved;
+}
+
+void inv_thread_pin(int core, bool pinned)
+{
+    inv_assert(core >= 0);
+    narrowed = true;
+    if (pinned)
+        pinned_core = core;
+    /* relaxed: rmd has given this core away and back since it moved us, and the word of the core
+     * is what we have acquired */
+    uint32_t confined =
+        atomic_load_explicit(&inv_process.table->confined_seq, memory_order_relaxed);
+    if (confined != confined_seen)
+        pinned_core = INV_NO_CORE;
+    confined_seen = confined;
+    if (!pinned && waker_pins) /* the waker may have pinned us in our sleep, or not */
+        pinned_core = INV_NO_CORE;
+    uint32_t placing = atomic_load_explicit(&shared.placing, memory_order_relaxed);
+    if (placing != placing_seen || (placing % 2 != 0 && (pinned || waker_pins)))
+        pinned_core = INV_NO_CORE;
+    placing_seen = placing;
+    waker_pins = false;
+    if (pinned_core != core)
+        pin_self(core);
+}
+
+void inv_thread_lost_core(void)
+{
+    pinned_core = INV_NO_CORE;
+    evicted_from = true;
+}
+
+
+void inv_thread_was_asleep(void)
+{
+    waker_pins = narrowed = true;
+}
+
+void inv_thread_woken_on(int core)
+{
+    pinned_core = core;
+    waker_pins = narrowed = true;
+}
+
+bool inv_placed_by_kernel(void)
+{
+    return atomic_load_explicit(&shared.placing, memory_order_relaxed) % 2 != 0;
+}
+
+void inv_place_by_kernel(bool by_kernel)
+{
+    struct inv_table *t = inv_process.table;
+    struct inv_cpus cpus;
+    inv_assert(inv_placed_by_kernel() != by_kernel);
+    atomic_fetch_add_explicit(&shared.placing, 1, memory_order_relaxed);
+    inv_spread_cpus(&cpus);
+    for (unsigned c = 0; by_kernel && c < inv_process.ncores; c++) {
+        int32_t tid = atomic_load_explicit(&inv_core_at(t, c)->holder_tid, memory_order_relaxed);
+        if (inv_core_is_held((int)c) && tid > 0)
+            inv_cpus_set(tid, &cpus);
+    }
+}
+
+
+/* The kernel moves the thread at the first call.  If its CPUs are not `others` when we look again,
+ * the program or an operator has set them meanwhile, and they stay. */
+static void move_off(int tid, const struct inv_cpus *others)
+{
+    struct inv_cpus before, now;
+    if (!cpus_of(tid, &before) || inv_cpus_set(tid, others) != 0)
+        return;
+    if (cpus_of(tid, &now) && inv_cpus_equal(&now, others))
+        inv_cpus_set(tid, &before);
+}
+
+void inv_repin_but(int core, int tid, bool binds)
+{
+    struct inv_cpus cpus;
+    inv_cpus_clear(&cpus);
+    add_cores_here(&cpus, core);
+    if (tid <= 0 || tid == inv_own_tid() || inv_cpus_count(&cpus) == 0)
+        return;
+    inv_assert(core >= INV_NO_CORE && core < INV_MAX_CORES);
+    if (binds)
+        inv_cpus_set(tid, &cpus);
+    else
+        move_off(tid, &cpus);
+}
+
+void inv_repin_evicted(int core, unsigned slot)
+{
+    struct inv_core *c = inv_core_at(inv_process.table, (unsigned)core);
+    inv_repin_but(core, atomic_load_explicit(&c->holder_tid, memory_order_relaxed),
+                  inv_slot_binds(slot));
+    atomic_store_explicit(&c->holder_tid, 0, memory_order_relaxed);
+}

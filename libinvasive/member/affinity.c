@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * affinity.c - the program does not see that we pin its threads.
+ *
+ * A thread that holds a core is pinned to it.  Whatever it then creates or asks would inherit or see
+ * that one core: threads that the program makes itself, the number of processors that MPI, hwloc,
+ * Python or C++ find.  So functions of the C library are interposed (we are preloaded): a new thread
+ * begins with the affinity that the program had, and a pinned thread that asks for its own affinity
+ * is told that one.
+ *
+ * A pinned thread that binds itself stays where it is.  Programs bind each thread of a region to a
+ * core of its own; but one worker may run several of these implicit tasks, and its core may be
+ * called back.  The worker would compute on the last of these cores, beside the worker that is
+ * pinned there.
+ *
+ * Unmanaged, all of these functions only pass through; but where a resource manager has been asked
+ * for, threads that the program creates are counted (strangers.h).
+ */
+#define _GNU_SOURCE
+#include "libinvasive/base/environment.h"
+#include "libinvasive/base/next.h"
+#include "libinvasive/hold/pin.h"
+#include "libinvasive/hold/strangers.h"
+#include "libinvasive/process/thread.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#pragma GCC visibility push(default)
+
+typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+typedef int get_fn(pid_t, size_t, cpu_set_t *);
+typedef int pthread_get_fn(pthread_t, size_t, cpu_set_t *);
+typedef int set_fn(pid_t, size_t, const cpu_set_t *);
+typedef int pthread_set_fn(pthread_t, size_t, const cpu_set_t *);
+
+/* Of inv_next_definition; writers: threads that call the function. */
+static struct {
+    _Atomic(void *) create, get, pthread_get, set, pthread_set;
+} next;
+
+struct start {
+    void *(*function)(void *);
+    void *argument;
+    bool unpin;    /* it is not to inherit the core of the thread that creates it */
+    bool stranger; /* strangers.h */
+};
+
+static void *begin_thread(void *memory)
+{
+    struct start start = *(struct start *)memory;
+    free(memory);
+    struct inv_cpus cpus;
+    if (start.unpin && inv_managed()) {
+        inv_wide_cpus(&cpus);
+        inv_cpus_set(0, &cpus);
+    }
+    if (!start.stranger)
+        return start.function(start.argument);
+    inv_stranger_begins();
+    void *result = start.function(start.argument);
+    inv_stranger_ends();
+    return result;
+}
+
+/* Has the program itself said where the new thread is to run?  Attributes say so in glibc only. */
+static bool has_affinity(const pthread_attr_t *attr)
+{
+#ifdef __GLIBC__
+    struct inv_cpus mask;
+    if (!attr || pthread_attr_getaffinity_np(attr, sizeof mask, (cpu_set_t *)&mask) != 0)
+        return false;
+    /* Not set reads as all ones. */
+    for (size_t i = 0; i < sizeof mask; i++)
+        if (((unsigned char *)&mask)[i] != 0xff)
+            return true;
+#else
+    (void)attr;
+#endif
+    return false;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
+                   void *argument)
+{
+    create_fn *create = (create_fn *)inv_next_definition(&next.create, "pthread_create");
+    struct start how = {function, argument, inv_thread_pinned() && !has_affinity(attr),
+                        inv_creates_strangers()};
+    struct start *start;
+    if ((!how.unpin && !how.stranger) || !(start = malloc(sizeof *start)))
+        return create(thread, attr, function, argument);
+    *start = how;
+    int error = create(thread, attr, begin_thread, start);
+    if (error)
+        free(start);
+    return error;
+}
+
+static void show_own_mask(size_t size, cpu_set_t *mask)
+{
+    size_t known = sizeof inv_process.own_mask;
+    memset(mask, 0, size);
+    memcpy(mask, &inv_process.own_mask, size < known ? size : known);
+}
+
+/* Is it that of a thread which the program has left where the launcher had bound it? */
+static bool is_widened(size_t size, const cpu_set_t *mask)
+{
+    struct inv_cpus cpus;
+    if (!inv_managed() || inv_cpus_equal(&inv_process.own_mask, &inv_process.wide_mask))
+        return false;
+    inv_cpus_clear(&cpus);
+    memcpy(&cpus, mask, size < sizeof cpus ? size : sizeof cpus);
+    return inv_cpus_equal(&cpus, &inv_process.wide_mask);
+}
+
+/* Does pid name the calling thread, and is that one pinned? */
+static bool is_pinned_caller(pid_t pid)
+{
+    return inv_thread_pinned() && (pid == 0 || pid == inv_own_tid());
+}
+
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
+{
+    int result = ((get_fn *)inv_next_definition(&next.get, "sched_getaffinity"))(pid, size, mask);
+    if (result == 0 && (is_pinned_caller(pid) ||
+                        (is_widened(size, mask) && (pid == 0 || pid == syscall(SYS_gettid)))))
+        show_own_mask(size, mask);
+    return result;
+}
+
+int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *mask)
+{
+    void *found = inv_next_definition(&next.pthread_get, "pthread_getaffinity_np");
+    int result = ((pthread_get_fn *)found)(thread, size, mask);
+    if (result == 0 && ((inv_thread_pinned() && pthread_equal(thread, pthread_self())) ||
+                        is_widened(size, mask)))
+        show_own_mask(size, mask);
+    return result;
+}
+
+/* May the program run on one of these CPUs?  CPUs past INV_MAX_CPUS do not count. */
+static bool may_run_there(size_t size, const cpu_set_t *mask)
+{
+    struct inv_cpus asked;
+    inv_cpus_clear(&asked);
+    memcpy(&asked, mask, size < sizeof asked ? size : sizeof asked);
+    inv_cpus_and(&asked, &asked, &inv_process.wide_mask);
+    return inv_cpus_count(&asked) > 0;
+}
+
+int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask)
+{
+    if (is_pinned_caller(pid) && may_run_there(size, mask))
+        return 0;
+    return ((set_fn *)inv_next_definition(&next.set, "sched_setaffinity"))(pid, size, mask);
+}
+
+int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *mask)
+{
+    if (inv_thread_pinned() && pthread_equal(thread, pthread_self()) && may_run_there(size, mask))
+        return 0;
+    void *found = inv_next_definition(&next.pthread_set, "pthread_setaffinity_np");
+    return ((pthread_set_fn *)found)(thread, size, mask);
+}
+
+#pragma GCC visibility pop

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * join.h - becoming a process of a domain, and leaving it.
+ */
+#ifndef INV_JOIN_H
+#define INV_JOIN_H
+
+#include <stdbool.h>
+
+/*
+ * inv_join - become a process of the domain that INVASIVE_SOCKET names.  Idempotent and thread safe;
+ * only the first call does anything.  The caller becomes the process's main thread and, on success,
+ * holds a core.  Hints (rank, world size, ranks on this node) are -1 when unknown; then they are
+ * taken from the launcher's environment.  Returns true when managed.  When a manager was asked for
+ * but cannot be had, says so once on stderr and returns false: the process runs as the stock
+ * runtime does.
+ */
+bool inv_join(int rank, int size, int local_size);
+/*
+ * inv_join_alone - where no manager is asked for: become the only process of a domain that it makes
+ * itself.  Its threads take turns on so many cores as they do on those of a resource manager, but
+ * are pinned to none, and the public interface (invasive.h) says that the process is unmanaged.
+ * ncores  1..INV_MAX_CORES Returns true when that is so, and the caller has a core; false, and says
+ * nothing, when a manager has been asked for, or there is no memory.  Thread safe; only the first
+ * call does anything.
+ */
+bool inv_join_alone(unsigned ncores);
+/* Become no managed process, unless that has been tried; the reason is said on stderr.  Thread
+ * safe. */
+void inv_join_never(const char *reason);
+
+/* True when the environment asks for management (INVASIVE_SOCKET set, INVASIVE not
+ * "off") and this process has not given up.  Cheap; usable before inv_join. */
+bool inv_wanted(void);
+
+/* Number of cores of the domain, before and after joining (INVASIVE_CORES). */
+unsigned inv_domain_cores(void);
+
+/* Leave the domain: every hold is given up, the process runs unmanaged from here on.  reason, if not
+ * NULL, is said once on stderr.  Called by one thread, outside regions. */
+void inv_leave(const char *reason);
+
+#endif

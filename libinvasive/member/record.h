@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * record.h - this process's record for `invade --report` (table/record.h): its beginning and its end.
+ */
+#ifndef INV_MEMBER_RECORD_H
+#define INV_MEMBER_RECORD_H
+
+#include "libinvasive/table/record.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Writer: record.c. */
+struct inv_recording {
+    /* Our record, where INVASIVE_REPORT asks for one; else NULL.  release/acquire; partner: the
+     * end of inv_join.  NULL again when the slot is not ours any more */
+    struct inv_record *_Atomic record;
+    /* The same; also where it asks only for the names of call sites, for a trace */
+    struct inv_record *_Atomic sites;
+    pid_t owner; /* whose record it is; written when it begins, by the thread that joins, before `record` */
+};
+extern struct inv_recording inv_recording;
+
+/* Begin our record, if INVASIVE_REPORT asks for one; inv_join calls it. */
+void inv_record_begin(void);
+/* There is none any more: the slot will be another's. */
+void inv_record_end(void);
+/* What is reported begins and ends here: MPI_Init has ended, MPI_Finalize begins.  Without them it
+ * is from the joining to the process's end. */
+void inv_record_restart(void);
+void inv_record_stop(void);
+/* Bring the record's CPU time up to date.  Nothing happens where there is no record. */
+void inv_record_publish(void);
+/* Write the name of a module as the dynamic linker has it, "" the program, to `to`
+ * (INV_MODULE_BYTES): of a longer name the end.  Thread safe. */
+void inv_record_name_module(char *to, const char *name);
+
+/* Does the `invade` that wants a report run on this node?  False where no report is wanted. */
+bool inv_report_is_here(void);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * background.h - background threads: they compute, hold no core, and are the program's own.
+ */
+#ifndef INV_BACKGROUND_H
+#define INV_BACKGROUND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What one thread has seen of them in one wait. */
+struct inv_background {
+    unsigned sleeps;                  /* of the caller, in this wait */
+    uint64_t since_ns;                /* time of the second one */
+    uint64_t now_ns, cpu_ns, held_ns; /* at the last look; 0 before the first */
+    int64_t asleep;                   /* how often other threads had gone to sleep then */
+    uint64_t ran_ns;                  /* the last look at which others had computed */
+    int found;                        /* how many computed, at the last look */
+    uint64_t period_ns; /* the least time until the next look */
+};
+enum { INV_BACKGROUND_UNKNOWN = -1 };
+void inv_background_begin(struct inv_background *b);
+/* Call before each sleep.  Returns how many background threads compute; INV_BACKGROUND_UNKNOWN: it is too
+ * early to say.  keeps: one of the process's holds is kept for them. */
+int inv_background_count(struct inv_background *b, bool keeps);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* openmp.c - see openmp.h. */
+#include "libinvasive/process/openmp.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+/* Each is written once, by the OpenMP runtime before its first region. */
+static struct {
+    _Atomic(bool (*)(void)) work_waiting;
+    /* release: what they point to is there before its address; partner: the acquire of the readers */
+    _Atomic(const struct inv_task_point *) task_point;
+    _Atomic(const struct inv_give_way *) give_way;
+} told;
+
+void inv_set_work_probe(bool (*work_waiting)(void))
+{
+    atomic_store(&told.work_waiting, work_waiting);
+}
+
+bool inv_work_waiting(void)
+{
+    bool (*work_waiting)(void) = atomic_load(&told.work_waiting);
+    return work_waiting && work_waiting();
+}
+
+void inv_set_task_point(const struct inv_task_point *point)
+{
+    atomic_store_explicit(&told.task_point, point, memory_order_release);
+}
+
+const struct inv_task_point *inv_task_point(void)
+{
+    return atomic_load_explicit(&told.task_point, memory_order_acquire);
+}
+
+void inv_set_give_way(const struct inv_give_way *way)
+{
+    atomic_store_explicit(&told.give_way, way, memory_order_release);
+}
+
+bool inv_way_wanted(void)
+{
+    const struct inv_give_way *way = atomic_load_explicit(&told.give_way, memory_order_acquire);
+    return way && way->wanted();
+}
+
+bool inv_give_way(uint64_t limit_ns)
+{
+    const struct inv_give_way *way = atomic_load_explicit(&told.give_way, memory_order_acquire);
+    return !way || way->give(limit_ns);
+}
+
+bool inv_go_on_unheld(void)
+{
+    const struct inv_give_way *way = atomic_load_explicit(&told.give_way, memory_order_acquire);
+    if (way)
+        way->go_on();
+    return way != NULL;
+}

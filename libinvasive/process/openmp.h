@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * openmp.h - what the OpenMP runtime tells libinvasive to call: libinvasive and the MPI shim do not know
+ * the runtime.  Each is set once, by the runtime before its first region; a thread that does not see it
+ * yet has no region.
+ */
+#ifndef INV_OPENMP_H
+#define INV_OPENMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* --- work for another core */
+
+/* Tell libinvasive how to find out whether there is work for another core: a process whose
+ * thread begins to wait, and has none, does not want any.  Set once, by the runtime. */
+void inv_set_work_probe(bool (*work_waiting)(void));
+/* Does it say so?  False without a runtime. */
+bool inv_work_waiting(void);
+
+/* --- task points: a wait in MPI during which ready OpenMP tasks may run (invade --mpi-tasks) */
+
+struct inv_task_point {
+    bool (*ready)(void); /* is there a task that the calling thread may run?  A hint; some loads */
+    bool (*run)(void);   /* run one; false: there was none.  The caller holds a core */
+};
+/* Tell libinvasive how.  Set once, by the OpenMP runtime before its first region; *point stays. */
+void inv_set_task_point(const struct inv_task_point *point);
+/* What was set, or NULL: this process has no OpenMP runtime that offers it. */
+const struct inv_task_point *inv_task_point(void);
+
+/* --- giving way: another thread or implicit task gets the caller's hold */
+
+struct inv_give_way {
+    bool (*wanted)(void); /* does a thread or an implicit task lack a core, or does the caller hold
+                           * none? */
+    /* Lets one of them have the caller's hold.  True: the caller holds a core again.  False: the time
+     * is over, and the caller goes on as an unheld thread. */
+    bool (*give)(uint64_t limit_ns);
+    void (*go_on)(void); /* the caller goes on as an unheld thread, and gets the next core that is
+                          * free */
+};
+/* Tell libinvasive how.  Set once, by the OpenMP runtime before its first region; *way stays. */
+void inv_set_give_way(const struct inv_give_way *way);
+/* The same for callers that do not know the runtime.  Without one: false; true, at once; false. */
+bool inv_way_wanted(void);
+bool inv_give_way(uint64_t limit_ns);
+bool inv_go_on_unheld(void);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* thread.c - see thread.h. */
+#define _GNU_SOURCE
+#include "libinvasive/process/thread.h"
+#include "libinvasive/base/uncancelled.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+__thread int inv_hold __attribute__((tls_model("initial-exec"))) = INV_HOLD_NONE;
+__thread int inv_tid __attribute__((tls_model("initial-exec")));
+
+int inv_own_tid(void)
+{
+    if (inv_tid == 0)
+        inv_tid = (int)syscall(SYS_gettid);
+    inv_assert(inv_tid > 0);
+    return inv_tid;
+}
+
+uint64_t inv_thread_cpu_ns(int tid)
+{
+    struct timespec ts;
+    clockid_t clock = (clockid_t)((~(unsigned)tid << 3) | 4 | 2); /* as pthread_getcpuclockid */
+    return clock_gettime(clock, &ts) == 0
+               ? (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + 1
+               : 0;
+}
+
+bool inv_thread_sleeps(int tid)
+{
+    INV_UNCANCELLED;
+    char path[48], text[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return !name_end || strncmp(name_end, ") R", 3) != 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * thread.h - threads of this process: the hold of the calling one, and what the kernel says of others.
+ */
+#ifndef INV_THREAD_H
+#define INV_THREAD_H
+
+#include "libinvasive/process/state.h"
+
+#include <stdint.h>
+
+/* The hold of the calling thread; INV_HOLD_NONE in threads that we do not manage. */
+extern __thread int inv_hold __attribute__((tls_model("initial-exec")));
+
+/* May a thread of this process have this as its hold?  INV_HOLD_NONE included. */
+static inline bool inv_hold_is_valid(int hold)
+{
+    return hold == INV_HOLD_NONE ||
+           (inv_process.anonymous ? hold == INV_HOLD_TOKEN : hold >= 0 && hold < INV_MAX_CORES);
+}
+
+/* The kernel's id of the calling thread, cached in inv_tid, which is 0 before the first call and
+ * set in every thread that holds a core.  A child of fork must call inv_thread_forget (hold.h) first. */
+extern __thread int inv_tid __attribute__((tls_model("initial-exec")));
+int inv_own_tid(void);
+/* CPU time of a thread of this process, 0 when there is none of that number. */
+uint64_t inv_thread_cpu_ns(int tid);
+/* Is the thread asleep or gone, not merely waiting for its turn on a core that it shares? */
+bool inv_thread_sleeps(int tid);
+
+#endif

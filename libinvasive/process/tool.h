@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * tool.h - where events are told to a tool, if there is one (include/invasive-tool.h).
+ *
+ * One line at the place of the event.  Without a tool it is a load and a branch; the arguments are
+ * only computed with one.  Called by the OpenMP runtime and, for the cores, by hold.c, wait.c and
+ * parked.c.
+ */
+#ifndef INV_TOOL_H
+#define INV_TOOL_H
+
+#include "include/invasive-tool.h"
+#include "libinvasive/base/uncancelled.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The registered tool with no function missing, or NULL.  Never freed.  Written by
+ * inv_tool_register (release; partner: the acquire here, for what it points to).  seq_cst: a thread
+ * changes a core's word and then looks here; partner is the fence of tell_holdings. */
+extern _Atomic(const struct inv_tool *) inv_tool_now;
+
+static inline const struct inv_tool *inv_tool_get(void)
+{
+    return atomic_load(&inv_tool_now);
+}
+
+/* Carry out CALL, a function of the tool with its arguments, if there is a tool.  The caller may be in
+ * the middle of anything, and the function come to a cancellation point. */
+#define INV_TELL(CALL)                                    \
+    do {                                                  \
+        const struct inv_tool *tool_now = inv_tool_get(); \
+        if (__builtin_expect(tool_now != NULL, 0)) {      \
+            INV_UNCANCELLED;                              \
+            tool_now->CALL;                               \
+        }                                                 \
+    } while (0)
+
+/* The cores are told in order, so there is more to it. */
+void inv_tool_tell_arrival(int hold);
+void inv_tool_tell_departure(int hold);
+void inv_tool_tell_loss(int hold);
+
+/* This process has got the core.  Call it after the core's word says so. */
+static inline void inv_tool_arrived(int hold)
+{
+    if (__builtin_expect(inv_tool_get() != NULL, 0))
+        inv_tool_tell_arrival(hold);
+}
+
+/* This process is about to give the core up.  Call it while the core's word is still ours. */
+static inline void inv_tool_leaves(int hold)
+{
+    if (__builtin_expect(inv_tool_get() != NULL, 0))
+        inv_tool_tell_departure(hold);
+}
+
+/* A thread has found that the core it held is not this process's any more. */
+static inline void inv_tool_lost(int hold)
+{
+    if (__builtin_expect(inv_tool_get() != NULL, 0))
+        inv_tool_tell_loss(hold);
+}
+
+/* This process leaves its domain, with all that it holds. */
+void inv_tool_left_domain(void);
+
+#endif

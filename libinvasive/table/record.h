@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * record.h - what a process writes down for `invade --report` while it runs: where it
+ * waited, its classes of iterations, its parallel regions, its CPU time.
+ *
+ * Each slot of the core table has room for one record, so that whatever ends the process
+ * leaves it readable; rmd takes a copy before the slot is used again.  It is written only
+ * where INVASIVE_REPORT names the launch, and sites also for a trace, which has the numbers of
+ * sites that waited; untouched memory costs nothing.
+ *
+ * Writer: the process that has the slot, from any of its threads.  Statistics: all accesses
+ * are relaxed except where a partner is named.  Readers believe none of it (invade_model.c).
+ */
+#ifndef INV_RECORD_H
+#define INV_RECORD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum {
+#ifndef INV_SMALL
+    INV_SITES = 256,     /* call sites; what has no room is added up in the first */
+    INV_FUNCTIONS = 64,  /* outlined functions; the same */
+    INV_MODULES = 8,     /* files that these are in; functions of others have no name */
+#else
+    INV_SITES = 16,
+    INV_FUNCTIONS = 4,
+    INV_MODULES = 2,
+#endif
+    INV_CLASSES = 16, /* classes of iterations */
+    INV_MOMENTS = 64, /* a power of two */
+    INV_FUNCTION_BYTES = 48,
+    INV_SYMBOL_BYTES = 96,
+    INV_MODULE_BYTES = 248,
+};
+
+/* Where a node has at least so many ranks for each core, teams of one thread are the default (proc.c of
+ * libgomp-invasive), and a report does not advise larger ones. */
+enum { INV_SEVERAL_RANKS = 2 };
+
+/* A place of the program that calls an MPI function. */
+struct inv_site {
+    _Atomic uint64_t calls;         /* made from here */
+    _Atomic uint64_t slept;         /* waits that gave the core away */
+    _Atomic uint64_t waited_ticks;  /* time in waits, all threads */
+    _Atomic uint64_t longest_ticks; /* of one wait */
+    /* release: what follows has been written; partner: the reader of a record */
+    _Atomic uint32_t named;
+    uint32_t unused;
+    uint64_t offset; /* the call's return address, less where the module is loaded: the address
+                        that its symbol table goes by */
+    char function[INV_FUNCTION_BYTES]; /* "Allreduce" */
+    char symbol[INV_SYMBOL_BYTES];     /* dynamic symbol around it, "" none */
+    char module[INV_MODULE_BYTES];     /* file; the end of its name when that is longer */
+} __attribute__((aligned(64)));
+
+/* Iterations that go through the same call sites; mpi-shim's struct shim_iteration_class. */
+struct inv_class {
+    _Atomic uint64_t sites, count, length_ns, useful_ns, wait_ns, core_ns;
+};
+
+/* What a process has computed until the end of an iteration; see mpi-shim/measure/estimate.c. */
+struct inv_moment {
+    _Atomic uint64_t ticks; /* of the processor's counter */
+    _Atomic uint64_t alone_ns, useful_ns;
+};
+
+/* A function that the compiler has outlined from a parallel region, and all regions of it that had more
+ * than one thread.  Writer: the OpenMP runtime (libgomp-invasive/region/costs.c), which counts the first
+ * four in each region and estimates the others from samples. */
+struct inv_function {
+    _Atomic uint64_t regions;
+    _Atomic uint64_t threads;    /* sum of team sizes */
+    _Atomic uint64_t barriers;   /* that the teams have passed */
+    _Atomic uint64_t sleeps;     /* of implicit tasks that are kernel threads, inside */
+    _Atomic uint64_t elapsed_ns; /* from the beginnings to the ends, sum */
+    _Atomic uint64_t cores;      /* that the process computed on, or could: sum over regions */
+    _Atomic uint64_t switches;   /* of contexts that waited or ended */
+    _Atomic uint64_t code_ns;    /* that implicit tasks spent outside barriers, sum */
+    _Atomic uint32_t tasks;      /* there were explicit tasks, so that code_ns says nothing */
+    /* module + 1; 0: not named yet.  release: offset has been written; partner: a reader of the record */
+    _Atomic uint32_t named;
+    uint64_t offset; /* address of the function, less where the module is loaded */
+};
+
+struct inv_record {
+    _Atomic uint64_t launch; /* INVASIVE_REPORT, a number; 0: nothing is reported */
+    _Atomic uint64_t job;    /* the same in processes that share MPI_COMM_WORLD; 0: no MPI */
+    _Atomic uint32_t exited; /* it ran its exit handlers */
+    _Atomic uint32_t classes; /* how many of them there are */
+    _Atomic uint32_t sites;   /* how many have been asked for; more than INV_SITES: no room */
+    _Atomic uint32_t waiting_site; /* where it sleeps, while waiting_since_ns is not 0 */
+    _Atomic uint32_t launched; /* ranks that the launcher has started, of which it is the only one
+                                  that MPI knows of; 0: as many as MPI knows of, or not known */
+    /* CLOCK_MONOTONIC, 0 not yet: */
+    _Atomic uint64_t from_ns;           /* MPI_Init has ended: what follows is reported, */
+    _Atomic uint64_t until_ns;          /* to here: MPI_Finalize, or exit handlers */
+    _Atomic uint64_t counted_ns;        /* when the slot's counters and the classes were true, */
+    _Atomic uint64_t published_ns;      /* and the CPU time */
+    _Atomic uint64_t waiting_since_ns;  /* the main thread sleeps in a wait since then */
+    _Atomic uint64_t cpu_start_ns;      /* CPU time of the process at the beginning, */
+    _Atomic uint64_t cpu_ns;            /* and now; 0: not known */
+    _Atomic uint64_t spun_ns;           /* CPU time, part of it, in waits for MPI */
+    _Atomic uint64_t ticks_per_ms;      /* unit of the sites' times; 0: not known yet */
+    /* Of the first rank of a job on its node: sums over iterations of the useful time of the slowest
+     * rank, as it was and had no core moved; and how much of the time is in these. */
+    _Atomic uint64_t slowest_ns, slowest_unmoved_ns, judged_ns;
+    _Atomic uint64_t moments; /* ever written; release, after the moment */
+    struct inv_moment moment[INV_MOMENTS]; /* the last ones, in a circle */
+    struct inv_class class[INV_CLASSES];
+    /* The OpenMP runtime's.  The largest team that an outermost region has asked for; 0: there was
+     * none.  And a sample of switches from context to context, with the time that they took. */
+    _Atomic uint32_t team_threads;
+    _Atomic uint32_t functions; /* how many have been asked for; more than INV_FUNCTIONS: no room */
+    _Atomic uint64_t switches_timed, switches_ns;
+    /* What keeps implicit tasks that wait on their kernel threads (tls.h of libgomp-invasive): the name of a
+     * loaded file, "" the program, or of a variable.  tied: it has been written (release; partner: a reader of the
+     * record); 0: they are contexts, or there was no region. */
+    _Atomic uint32_t tied;
+    char tied_by[INV_FUNCTION_BYTES];
+    char module[INV_MODULES][INV_MODULE_BYTES]; /* files; the end of the name when that is longer */
+    struct inv_function function[INV_FUNCTIONS];
+    struct inv_site site[INV_SITES];
+} __attribute__((aligned(4096)));
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * topology.h - the cores that a domain is made of: which ones, and in which order.
+ *
+ * Linked into rmd only.  User programs never load hwloc: the core table carries the
+ * Linux CPU number of every core, which is all that they need to pin a thread.
+ */
+#ifndef INV_TOPOLOGY_H
+#define INV_TOPOLOGY_H
+
+#include "libinvasive/table/table.h"
+
+struct inv_topology {
+    unsigned ncores;           /* 1..INV_MAX_CORES */
+    bool emulated;             /* os_cpu is meaningless: no thread is pinned */
+    int os_cpu[INV_MAX_CORES]; /* Linux CPU of core i; neighbours in the machine are
+                                  neighbours here (hwloc's logical order) */
+    unsigned char apart[INV_MAX_CORES]; /* enum inv_apart: core i from core i - 1.  Two cores
+                                           are as far apart as the farthest step between
+                                           them; [0] is INV_SAME_MACHINE */
+    uint64_t asked;            /* the same for the same list and first_only; not for two others, as
+                                  good as never */
+    unsigned unused;           /* CPUs that there was no room for */
+    char description[128];     /* one line for people */
+};
+
+/*
+ * inv_topology_detect - the processing units that this process may run on.
+ *   cpu_list     NULL, or a list such as "0-3,8" that restricts them further
+ *   first_only   of the hardware threads of a physical core only the first that is left
+ * Returns 0; or -1 with errno: EINVAL the list is malformed, ENODEV none is left.  More
+ * than INV_MAX_CORES are cut off, which the description says.
+ */
+int inv_topology_detect(struct inv_topology *topology, const char *cpu_list, bool first_only);
+
+/*
+ * inv_topology_emulate - cores that do not exist.
+ *   machine     how many (each is a physical core, and all share one cache), or a machine in
+ *               hwloc's words, such as "package:4 numa:2 l3:8 core:8 pu:2"
+ *   first_only  as above
+ * Returns 0; or -1, EINVAL when it is neither or has more than INV_MAX_CORES cores.
+ */
+int inv_topology_emulate(struct inv_topology *topology, const char *machine, bool first_only);
+
+/* These cores instead: the cores of a former rmd that was asked for the same. */
+void inv_topology_resume(struct inv_topology *topology, unsigned ncores, const int32_t *os_cpu,
+                         const unsigned char *apart);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * arrival.h - arrival barriers (arrival.c).
+ */
+#ifndef SHIM_ARRIVAL_H
+#define SHIM_ARRIVAL_H
+
+#include "mpi-shim/ranks/comm.h"
+
+#pragma GCC visibility push(hidden)
+
+struct shim_arrival {
+    struct shim_comm *comm; /* NULL: nothing to wait for */
+    const void *call_site;
+    uint64_t start; /* ticks */
+    int next;       /* ranks below it have come */
+    unsigned checks;
+    bool waited;  /* by the wait engine, which has recorded it */
+    bool counted; /* among the threads that are in arrival barriers */
+};
+/* Enter an arrival barrier of all ranks of c, which is managed.  True: all have arrived, or will so
+ * soon that the blocking function is the best way to wait for them; call it, then
+ * shim_arrival_end.  False: use the non-blocking form and shim_arrival_wait_request.  All ranks get
+ * the same answer. */
+bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void *call_site);
+int shim_arrival_wait_request(struct shim_arrival *a, MPI_Request *request);
+/* For a function without a non-blocking form: waits until all have arrived. */
+void shim_arrival_wait(struct shim_arrival *a);
+void shim_arrival_end(struct shim_arrival *a);
+
+/* --- before a function that cannot be split.  Each returns when all ranks have arrived; what they
+ * wait for in MPI after that is short. */
+
+/* Of the ranks of a communicator, which is managed; ends with shim_arrival_end(). */
+void shim_arrival_barrier(struct shim_arrival *a, struct shim_comm *c, const void *call_site);
+/* The same; returns a number on which all its ranks agree.  Few windows or files, if any, have the
+ * same number at the same time. */
+int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site);
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* onesided.h - windows (onesided.c). */
+#ifndef SHIM_ONESIDED_H
+#define SHIM_ONESIDED_H
+
+#include "mpi-shim/gen/shim-pmpi.h"
+
+#pragma GCC visibility push(hidden)
+
+enum { SHIM_RANKS_ALL = -1 };
+/* Wake the target rank, which has to make progress.  Returns its member number. */
+int shim_wake_target(MPI_Win win, int rank);
+void shim_window_locked(MPI_Win win, int change);
+
+#pragma GCC visibility pop
+#endif

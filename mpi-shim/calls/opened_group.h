@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * opened_group.h - arrival barriers without a communicator that has an arrival board, and opened
+ * groups (opened_group.c).
+ *
+ * The barriers come before a function that cannot be split.  Each returns when all ranks have
+ * arrived; what they wait for in MPI after that is short.
+ */
+#ifndef SHIM_OPENED_GROUP_H
+#define SHIM_OPENED_GROUP_H
+
+#include "mpi-shim/ranks/managed_group.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Of the ranks of a group.  Does nothing if no managed group has all of them. */
+void shim_arrival_barrier_group(MPI_Group group, int tag, const void *call_site);
+int shim_text_tag(const char *text);
+/* Of this rank and `peer`, a rank of MPI_COMM_WORLD. */
+void shim_arrival_barrier_two(int peer, int tag, const void *call_site);
+
+/* The ranks of a window or a file, as long as its handle is valid.  NULL: no rank to wait for.  The
+ * record ends with the handle, which the program must order after all other uses of the handle. */
+struct shim_opened_group {
+    MPI_Group group;
+    int size, me;
+    int *world_rank; /* of each */
+    const struct shim_managed_group *managed;
+    int tag;
+    const void *kind;
+    uintptr_t handle;
+    /* a window: in an exposure epoch, in an access epoch.  MPI allows one thread at a time in
+     * each */
+    bool posted, started;
+    _Atomic int locks; /* a window: epochs of all threads.  relaxed: it orders no other data */
+    struct shim_opened_group *next;
+};
+void shim_opened_group_barrier(struct shim_opened_group *g, const void *call_site);
+void shim_opened_group_ring(const struct shim_opened_group *g);
+struct shim_opened_group *shim_opened_group_of_win(MPI_Win win);
+struct shim_opened_group *shim_opened_group_of_file(MPI_File file);
+void shim_remember_win(MPI_Win win, int tag);
+void shim_remember_file(MPI_File file, int tag);
+/* Detach the record before the call that ends its handle.  After the call: free the record if the
+ * handle is gone, or attach it again. */
+void shim_opened_group_detach(struct shim_opened_group *g);
+void shim_opened_group_end(struct shim_opened_group *g, bool gone);
+/* The handle ends in a function of the program that MPI calls, where the rank cannot wait. */
+void shim_forget_win(const MPI_Win *win);
+void shim_forget_file(const MPI_File *file);
+/* Tell the ranks of `group` that this rank has posted; wait until they have posted. */
+void shim_opened_group_notify_posted(const struct shim_opened_group *g, MPI_Group group);
+void shim_opened_group_await_posted(const struct shim_opened_group *g, MPI_Group group,
+                                    const void *call_site);
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * clock.h - time in ticks of the processor's own counter, which costs 10 ns to read and
+ * no call.  Ticks are for differences within a process; shim_clock_start measures how
+ * long one is.
+ */
+#ifndef SHIM_CLOCK_H
+#define SHIM_CLOCK_H
+
+#include "libinvasive/process.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Ticks per microsecond.  Written by shim_clock_measure only. */
+extern uint64_t shim_us;
+
+static inline uint64_t shim_ticks(void) { return inv_ticks(); }
+
+static inline uint64_t shim_ticks_to_ns(uint64_t ticks)
+{
+    return (uint64_t)((double)ticks * 1000.0 / (double)shim_us);
+}
+
+static inline uint64_t shim_ns_to_ticks(uint64_t ns)
+{
+    return (uint64_t)((double)ns * (double)shim_us / 1000.0);
+}
+
+/* Processor time of the calling thread; a system call. */
+static inline uint64_t shim_thread_cpu_ns(void)
+{
+    return inv_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Two calls some milliseconds apart: the first notes the time, the second measures. */
+void shim_clock_start(void);
+void shim_clock_measure(void);
+
+#pragma GCC visibility pop
+
+#endif

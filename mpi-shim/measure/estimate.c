@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * estimate.c - how much longer the program would have taken if no core had moved, see estimate.h.
+ *
+ * Without moving cores each of n ranks has a = C / n of the C cores.  In an iteration for which it
+ * needed c core-seconds, while its main thread was useful for u, it would have been useful for
+ *
+ *     t = max(c / a, u)
+ *
+ * since it could not have used more than its own, and with fewer it was as quick as it can be.  An
+ * iteration ends when its slowest rank is done, so it would have taken longer by max t - max u.
+ *
+ * Every rank writes into its record how much t and u there have been so far, a moment: when it
+ * arrives at the call in which an iteration ends, and when it has waited there.  The ranks wait for
+ * each other in every iteration, so iterations end at the same time in all ranks.  The first member
+ * of the job cuts time where its own iterations end, and takes the differences of all members in
+ * each interval.  Between two moments of another rank it interpolates.  It judges an interval an iteration
+ * or two later, when the other ranks have written their moments as well.
+ *
+ * Oversubscribed (n > C), several ranks take turns on a core: rank r is on core r * C / n, and t is
+ * the sum over the ranks of a core.  u is then the larger of what a rank needs and an equal share
+ * of all work.  Core time is CPU time, since the number of tokens does not say how the kernel
+ * divides the cores.
+ */
+#include "mpi-shim/measure/estimate.h"
+#include "libinvasive/base/assertion.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/ranks/world.h"
+#include "libinvasive/process.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The least distance of two moments.  APART_US: us for each member, whose moments cost some 0.1 us
+ * to read.  CPU_APART_US: where a moment takes a system call, for CPU time. */
+enum { APART_US = 10, CPU_APART_US = 1000 };
+
+static bool oversubscribed(const struct shim_estimate *e) { return e->own < 1; }
+static bool is_cpu_time(const struct shim_estimate *e)
+{
+    return oversubscribed(e) && !inv_process.emulated;
+}
+
+static struct inv_record *our_record(void)
+{
+    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
+}
+
+/* CPU time so far, outside of waits for MPI. */
+static double cpu_ns(const struct shim_estimate *e, const struct inv_record *r)
+{
+    double all = (double)(inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - e->cpu_start_ns);
+    double spun = (double)atomic_load_explicit(&r->spun_ns, memory_order_relaxed);
+    return fmax(all - spun, 0);
+}
+
+void shim_estimate_start(struct shim_estimate *e, uint64_t now)
+{
+    struct inv_record *r = our_record();
+    if (!r || shim_world.members < 1)
+        return;
+    memset(e, 0, sizeof *e);
+    e->own = (double)inv_process.ncores / shim_world.members;
+    e->began = e->noted = e->judged = now;
+    if (is_cpu_time(e))
+        e->cpu_start_ns = inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* --- moments */
+
+static void note_moment(struct shim_estimate *e, struct inv_record *r, uint64_t now,
+                        struct shim_sum sum)
+{
+    uint64_t n = atomic_load_explicit(&r->moments, memory_order_relaxed);
+    struct inv_moment *m = &r->moment[n % INV_MOMENTS];
+    atomic_store_explicit(&m->ticks, now, memory_order_relaxed);
+    atomic_store_explicit(&m->alone_ns, (uint64_t)sum.alone, memory_order_relaxed);
+    atomic_store_explicit(&m->useful_ns, (uint64_t)sum.useful, memory_order_relaxed);
+    /* release: partner is the acquire in interpolate_sum, which then sees the moment */
+    atomic_store_explicit(&r->moments, n + 1, memory_order_release);
+    e->noted = now;
+}
+
+static struct shim_sum read_sum(const struct inv_moment *m)
+{
+    return (struct shim_sum){
+        (double)atomic_load_explicit((_Atomic uint64_t *)&m->alone_ns, memory_order_relaxed),
+        (double)atomic_load_explicit((_Atomic uint64_t *)&m->useful_ns, memory_order_relaxed)};
+}
+
+/* What a rank had computed by then.  False: it has no moment after that yet.  Moments that are
+ * written over meanwhile were long before: they say too much, by what the next interval lacks then. */
+static bool interpolate_sum(const struct shim_estimate *e, struct inv_record *r, uint64_t then,
+                            struct shim_sum *sum)
+{
+    /* acquire: partner is the release in note_moment */
+    uint64_t n = atomic_load_explicit(&r->moments, memory_order_acquire);
+    struct shim_sum after = {0}, before = {0};
+    uint64_t ticks_after = 0, ticks = 0;
+    for (uint64_t i = n; i > 0 && n - i < INV_MOMENTS - 1; i--) {
+        const struct inv_moment *m = &r->moment[(i - 1) % INV_MOMENTS];
+        ticks = atomic_load_explicit((_Atomic uint64_t *)&m->ticks, memory_order_relaxed);
+        before = read_sum(m);
+        if (ticks <= then)
+            break;
+        after = before;
+        ticks_after = ticks;
+    }
+    if (!ticks_after) { /* the newest one is not after that: it may be it */
+        *sum = before;
+        return n && ticks == then;
+    }
+    if (ticks > then && n < INV_MOMENTS) { /* before its first: since nothing */
+        before = (struct shim_sum){0, 0};
+        ticks = e->began;
+    }
+    double part = ticks < then ? (double)(then - ticks) / (double)(ticks_after - ticks) : 0;
+    sum->alone = before.alone + part * (after.alone - before.alone);
+    sum->useful = before.useful + part * (after.useful - before.useful);
+    return true;
+}
+
+/* --- intervals */
+
+/* Adds an interval, in which these have computed so much more. */
+static void add_piece(struct shim_estimate *e, const struct shim_sum *now, int members)
+{
+    double slowest = 0, useful = 0, of_core = 0, all = 0;
+    int core = -1;
+    for (int i = 0; i < members; i++) {
+        double t = now[i].alone - e->then[i].alone;
+        double u = oversubscribed(e) ? t : now[i].useful - e->then[i].useful;
+        int its_core = oversubscribed(e) ? (int)(i * e->own) : i;
+        of_core = its_core == core ? of_core + t : t;
+        core = its_core;
+        all += t;
+        useful = fmax(useful, u);
+        slowest = fmax(slowest, of_core);
+    }
+    if (oversubscribed(e))
+        useful = fmax(useful, all / inv_process.ncores);
+    e->slowest_ns += useful;
+    e->unmoved_ns += fmax(slowest, useful);
+}
+
+static void store_ns(_Atomic uint64_t *to, double ns)
+{
+    atomic_store_explicit(to, (uint64_t)ns, memory_order_relaxed);
+}
+
+/* False: another rank has no moment after it yet. */
+static bool judge_piece(struct shim_estimate *e, struct inv_record *r, uint64_t end)
+{
+    struct shim_sum now[INV_MAX_SLOTS];
+    int members = atomic_load_explicit(&shim_world.members, memory_order_acquire);
+    inv_assert(members >= 1 && members <= INV_MAX_SLOTS);
+    for (int i = 0; i < members; i++)
+        if (!interpolate_sum(e, inv_record_at(inv_process.table, shim_world.member[i].slot), end,
+                             &now[i]))
+            return false;
+    add_piece(e, now, members);
+    memcpy(e->then, now, (size_t)members * sizeof *now);
+    e->judged_ns += (double)shim_ticks_to_ns(end - e->judged);
+    e->judged = end;
+    store_ns(&r->slowest_ns, e->slowest_ns);
+    store_ns(&r->slowest_unmoved_ns, e->unmoved_ns);
+    store_ns(&r->judged_ns, e->judged_ns);
+    return true;
+}
+
+/* Without room two intervals become one. */
+static void end_piece(struct shim_estimate *e, struct inv_record *r, uint64_t now)
+{
+    if (e->count == SHIM_ESTIMATE_PENDING)
+        memmove(e->pending, e->pending + 1,
+                --e->count * sizeof *e->pending);
+    inv_assert(e->count < SHIM_ESTIMATE_PENDING);
+    e->pending[e->count++] = now;
+    unsigned done = 0;
+    while (done < e->count && judge_piece(e, r, e->pending[done]))
+        done++;
+    inv_assert(done <= e->count);
+    e->count -= done;
+    memmove(e->pending, e->pending + done, e->count * sizeof *e->pending);
+}
+
+/* --- iterations */
+
+/* What there has been, with the part of an iteration that has not ended. */
+static struct shim_sum current_sum(const struct shim_estimate *e, struct inv_record *r,
+                                   double useful_ns, double core_ns)
+{
+    struct shim_sum sum = {e->now.alone, e->now.useful + useful_ns};
+    if (is_cpu_time(e))
+        sum.alone = cpu_ns(e, r);
+    else
+        sum.alone += oversubscribed(e) ? core_ns : fmax(core_ns / e->own, useful_ns);
+    return sum;
+}
+
+static bool is_apart(const struct shim_estimate *e, uint64_t now)
+{
+    uint64_t us = APART_US * (uint64_t)shim_world.members;
+    us = is_cpu_time(e) && us < CPU_APART_US ? CPU_APART_US : us;
+    return now - e->noted >= us * shim_us;
+}
+
+void shim_estimate_arrival(struct shim_estimate *e, uint64_t now, double useful_ns, double core_ns)
+{
+    struct inv_record *r = our_record();
+    if (!r || !(e->own > 0) || !is_apart(e, now))
+        return;
+    note_moment(e, r, now, current_sum(e, r, useful_ns, core_ns));
+    e->arrived = now;
+}
+
+void shim_estimate_iteration(struct shim_estimate *e, uint64_t now, double useful_ns,
+                             double core_ns, bool waited)
+{
+    struct inv_record *r = our_record();
+    if (!r || !(e->own > 0))
+        return;
+    bool apart = waited && is_apart(e, now);
+    if (!is_cpu_time(e) || apart)
+        e->now = current_sum(e, r, useful_ns, core_ns);
+    if (apart)
+        note_moment(e, r, now, e->now);
+    if (shim_world.me == 0 && shim_world.members > 1 && (apart || e->arrived))
+        end_piece(e, r, apart ? now : e->arrived);
+    e->arrived = 0;
+}

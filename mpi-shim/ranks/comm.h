@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * comm.h - what the shim knows of each communicator (comm.c).
+ */
+#ifndef SHIM_COMM_H
+#define SHIM_COMM_H
+
+#include "mpi-shim/dispatch/guard.h"
+#include "mpi-shim/ranks/world.h"
+
+#pragma GCC visibility push(hidden)
+
+struct shim_comm {
+    MPI_Comm handle;
+    int rank, size; /* of the local group */
+    int peers;      /* ranks that messages can go to: size, or the remote size */
+    bool inter;
+    bool topology; /* has neighbours */
+    bool repeated_neighbour; /* in one dimension of a grid both neighbours are the same rank */
+    bool unmanaged; /* no managed group has all its ranks */
+    bool all_here; /* an intracommunicator whose ranks are all members */
+    bool handler_differs;   /* errhandler.c */
+    unsigned handlers_seen; /* when that was found out */
+    bool board_tried;
+    int board_first; /* line number, -1 none */
+    /* header->epoch: ranks that have dropped the board.  header->sleeping: ranks that sleep in an
+     * arrival barrier.  line[r].epoch: collectives at which rank r has arrived */
+    struct inv_arrival_line *header, *line;
+    uint64_t epoch; /* of this rank's line */
+    int *member_of; /* peer rank -> member number or SHIM_MEMBER_NONE */
+    struct shim_comm *next;
+};
+
+/* The communicator's record; NULL for an invalid handle, which MPI's own function will report. */
+struct shim_comm *shim_comm_find(MPI_Comm comm);
+/* How many have been dropped.  Written by drop_record only. */
+extern _Atomic unsigned shim_comm_drops;
+static inline struct shim_comm *shim_comm(MPI_Comm comm)
+{
+    /* acquire: partner is the increment in drop_record, before which nothing was freed */
+    unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
+    if (__builtin_expect(shim_thread.comm_handle == comm && shim_thread.comm_drops == drops, 1))
+        return shim_thread.comm;
+    return shim_comm_find(comm);
+}
+/* Before the handle becomes invalid. */
+void shim_comm_drop(MPI_Comm comm);
+static inline void shim_forget_comm(const MPI_Comm *comm)
+{
+    if (comm)
+        shim_comm_drop(*comm);
+}
+void shim_comm_drop_all(void);
+/* There is a new managed group. */
+void shim_comms_recheck(void);
+
+SHIM_INLINE int shim_member(const struct shim_comm *c, int peer)
+{
+    return c && (unsigned)peer < (unsigned)c->peers ? c->member_of[peer]
+           : peer == MPI_ANY_SOURCE                 ? SHIM_MEMBER_ALL
+                                                    : SHIM_MEMBER_NONE;
+}
+/* Do all its ranks take the same path in a wrapper?  If not, each calls the blocking function. */
+static inline bool shim_managed(const struct shim_comm *c) { return c && !c->unmanaged; }
+static inline bool shim_alone(const struct shim_comm *c) { return c->size == 1 && !c->inter; }
+
+#pragma GCC visibility pop
+#endif

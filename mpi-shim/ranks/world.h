@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * world.h - MPI_COMM_WORLD as this process knows it: its ranks, which of them are members, and
+ * whether it is open.
+ */
+#ifndef SHIM_WORLD_H
+#define SHIM_WORLD_H
+
+#include "libinvasive/table/arrival_board.h"
+#include "libinvasive/process.h"
+#include "mpi-shim/gen/shim-pmpi.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden)
+
+/* Members are those ranks of MPI_COMM_WORLD (and mpi://WORLD) that are known to be processes of this
+ * domain. */
+
+enum {
+    SHIM_MEMBER_NONE = -1, /* not in this domain, or MPI_PROC_NULL */
+    SHIM_MEMBER_ALL = -2,  /* may be any: MPI_ANY_SOURCE, a collective request */
+};
+
+struct shim_member {
+    unsigned slot;
+    /* The line whose `sleeping` is set while a thread of the rank sleeps in any wait.  The sleeper
+     * sets it; the rank that rings it clears it with exchange. */
+    struct inv_arrival_line *sleep_flag;
+};
+
+/* Written in set-up (setup.c), which joins the domain and numbers the members; `open`, and `group`
+ * when MPI_Finalize leaves sessions open, by session.c. */
+struct shim_world {
+    bool joined;           /* the process has joined its domain, and what follows is known */
+    bool threads_may_call; /* several threads may call MPI at once */
+    _Atomic bool in_force; /* wrappers are */
+    _Atomic bool open;     /* MPI_Init has ended, and MPI_Finalize has not begun */
+    bool tasks_wanted;     /* tasks run in waits (tasks.c); the same in all ranks */
+    int rank, size;        /* in MPI_COMM_WORLD */
+    int me;                /* member number of this rank */
+    /* With sessions each new managed group may add members.  release: partner is any load, which
+     * finds that many elements of member[] complete. */
+    _Atomic int members;
+    struct shim_member member[INV_MAX_SLOTS];
+    int *member_of; /* world rank -> member number or SHIM_MEMBER_NONE */
+    bool *absent;   /* by world rank: it did not answer; NULL: none so far.  Writer: presence.c */
+    MPI_Group group;
+    int tag_ub;
+};
+extern struct shim_world shim_world;
+
+/* The ranks in MPI_COMM_WORLD of a group of `size` ranks, MPI_UNDEFINED for those outside; for the
+ * caller to free.  NULL: no memory. */
+int *shim_world_ranks(MPI_Group group, int size);
+
+#pragma GCC visibility pop
+#endif

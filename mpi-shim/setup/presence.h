@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* presence.h - presence check, before any agreement (presence.c). */
+#ifndef SHIM_PRESENCE_H
+#define SHIM_PRESENCE_H
+
+#include "mpi-shim/setup/agreement.h"
+
+#pragma GCC visibility push(hidden)
+
+/* All ranks call it.  *least is the state of this rank (below), then the least state of all.
+ * Returns NULL if all ranks are managed; else why none is, or "" where another rank reports the
+ * reason. */
+enum {
+    SHIM_PRESENCE_REFUSED, /* not managed */
+    SHIM_PRESENCE_MANAGED,
+    SHIM_PRESENCE_GROUP /* one managed group has all of these ranks already */
+};
+const char *shim_presence_check(const struct shim_agreement *a, int *least);
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * poll.c - a run of failed tests with next to nothing between them is a wait.
+ *
+ * A run is a sequence of failed tests of one thread.  Such a program only tests again, but it may
+ * check something else between its tests.  So a thread stays inside a test for a bounded time only.
+ *
+ * While another process wants the core, a stay is short at first.  It doubles, up to STAY_MOST_US,
+ * as long as runs end with a test that succeeds: getting the core back costs its borrower a turn.
+ * After a run that ends otherwise it is short again.  While no process wants the core, there is a
+ * stay only when the run has lasted for PATIENT_US, of at most 1/STAY_PART of that time.  The
+ * program's other checks are delayed by no more than that.
+ *
+ * A ring ends the stay, since it may be for another request than the one that is tested.  A program
+ * that computes between its tests is recognised by the time between them, and is not delayed.  A
+ * program that sleeps there waits as well: that shows in the thread's CPU time.  Reading it is a
+ * system call, so it is read only where gaps are as long as sleeps, and for some time not at all
+ * where they turned out to be computing.
+ *
+ * The program may test under a lock of its own, which another of its threads needs to send what is
+ * waited for.  So a thread sleeps in a test only if no other thread of the process could run: none
+ * has used a processor for a while (others.c), and none lacks a core.  Where threads or implicit
+ * tasks of the OpenMP runtime lack a core, they have this one first, for a limited time.
+ */
+#include "mpi-shim/wait/poll.h"
+#include "libinvasive/base/assertion.h"
+#include "mpi-shim/measure/clock.h"
+#include "mpi-shim/measure/site_stats.h"
+#include "mpi-shim/measure/workload.h"
+#include "mpi-shim/wait/wait.h"
+#include "libinvasive/process.h"
+
+/* Microseconds.  GAP: a gap between two tests that is longer than this, and than 1/GAP_PART of the
+ * run so far, is computing; shorter ones may be a time slice of another thread.  RUN: no stay
+ * before tests have failed for this long.  YIELD: with more processes than cores the caller yields
+ * for this long before it sleeps, which is about the cost of a sleep and a wake-up on another
+ * core. */
+enum { GAP_US = 5, RUN_US = 30, YIELD_US = 50, PATIENT_US = 5000 };
+enum { STAY_FIRST_US = 250, STAY_MOST_US = 10000, STAY_UNWANTED_US = 20000, STAY_PART = 16 };
+enum { GAP_PART = 64 };
+enum { RUN_TESTS = 16, RUN_NAPS = 2 };
+/* A thread that has not tested for this long, and 1/GAP_PART of the run, does not wait.  Longer
+ * than from a test to the release of the lock that it is under. */
+enum { POLLS_US = 100 };
+/* A gap is a sleep of the program (a nap) if it is longer than NAP_US and took less CPU time than
+ * 1/NAP_PART of it, and than NAP_CPU_US.  The latter, since a thread that computes may have waited
+ * for its core for most of the gap. */
+enum { NAP_US = 40, NAP_PART = 4, NAP_CPU_US = 50 };
+/* Before the caller sleeps, the other threads have been quiet for this long, in which it has tested
+ * and released its lock many times.  Measured in the caller's CPU time, since all of them may wait
+ * for a processor.  FIRST: at first.  GROWS: times as long, up to MOST, after a sleep in which
+ * another thread has run: it may have had no processor when the sleep began.  After other sleeps a
+ * quarter less.  No sleep is longer than the others have been quiet, or than STAY_FIRST_US.  CHECK:
+ * the least time from one check to the next. */
+enum { QUIET_FIRST_US = 60, QUIET_MOST_US = 20000, QUIET_GROWS = 4, CHECK_US = 20 };
+/* A thread that lets other threads of its process have its core waits this long for a core: FIRST
+ * at first.  If one came back in that time, the next wait is twice as long, up to MOST.  If not,
+ * the thread tests for as long before it gives way again. */
+enum { WAY_FIRST_US = 250, WAY_MOST_US = 10000 };
+/* CHECKS: gaps for which CPU time is read, until one is a nap.  REST: gaps after that for which it
+ * is not read.  CLOCK: the least time between two readings after tests: the test may be under a
+ * lock for which other threads spin, and a reading makes it longer.  Less than NAP_CPU_US. */
+enum { NAP_CHECKS = 4, NAP_REST = 64, CLOCK_US = 20 };
+
+/* Of the calling thread, which alone writes it. */
+static __thread struct {
+    struct {
+        uint64_t start, last; /* ticks: the run's first test, and the end of its latest */
+        uint64_t stay;        /* how long the next stay may be */
+        uint64_t cpu_ns;      /* the thread's processor time at cpu_at; 0: not asked for */
+        uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
+        unsigned tests, naps;
+        unsigned site; /* of the first test (site_stats.h) */
+        bool slept;    /* in this run */
+        bool checked;  /* have the other threads been, in this run */
+    } run;
+    /* Of all runs: long gaps to check, and to let pass before that. */
+    struct {
+        unsigned checks, rest;
+    } naps;
+    /* What this thread knows of the others of its process, in all its runs. */
+    struct {
+        struct inv_others sample;
+        uint64_t way_ns;     /* how long to wait for a core */
+        uint64_t next_check; /* ticks: not before */
+        uint64_t next_way;   /* ticks: not before */
+        bool slept;          /* since the last check */
+    } others;
+} my __attribute__((tls_model("initial-exec")));
+
+/* How long the others must have been quiet, in the caller's CPU time (ns); 0: QUIET_FIRST_US.  One
+ * value for all threads that test.  Written by learn_quiet.  relaxed: it orders no other data. */
+static _Atomic uint64_t quiet_needed;
+
+/* A test has failed, or a stay has ended. */
+static void note_end(void)
+{
+    my.run.last = shim_ticks();
+    uint64_t part = my.run.tests ? (my.run.last - my.run.start) / GAP_PART : 0;
+    inv_polls_until = my.run.last + (part > POLLS_US * shim_us ? part : POLLS_US * shim_us);
+    if (!my.naps.checks || (!my.run.naps && my.run.tests >= RUN_TESTS))
+        my.run.cpu_ns = 0;
+    else if (!my.run.cpu_ns || my.run.last - my.run.cpu_at >= CLOCK_US * shim_us) {
+        my.run.cpu_ns = shim_thread_cpu_ns();
+        my.run.cpu_at = my.run.last;
+    }
+}
+
+/* Was the thread asleep in this gap between two tests? */
+static bool has_slept(uint64_t gap)
+{
+    if (gap < NAP_US * shim_us)
+        return false;
+    uint64_t used = my.run.cpu_ns ? shim_thread_cpu_ns() - my.run.cpu_ns : UINT64_MAX;
+    if (used < NAP_CPU_US * 1000 && used * NAP_PART < shim_ticks_to_ns(gap)) {
+        my.naps.checks = NAP_CHECKS;
+        my.run.naps++;
+        return true;
+    }
+    if (my.run.cpu_ns && --my.naps.checks == 0)
+        my.naps.rest = NAP_REST;
+    else if (!my.run.cpu_ns && my.naps.rest)
+        my.naps.rest--;
+    else if (!my.run.cpu_ns)
+        my.naps.checks = NAP_CHECKS;
+    return false;
+}
+
+static bool is_wait(void) { return my.run.tests >= RUN_TESTS || my.run.naps >= RUN_NAPS; }
+
+static uint64_t quiet_need_ns(void)
+{
+    uint64_t need = atomic_load_explicit(&quiet_needed, memory_order_relaxed);
+    return need < QUIET_FIRST_US * 1000 ? QUIET_FIRST_US * 1000 : need;
+}
+
+/* ran: another thread has run in the caller's sleep. */
+static void learn_quiet(bool ran)
+{
+    uint64_t need = quiet_need_ns();
+    need = ran ? need * QUIET_GROWS : need - need / 4;
+    need = need < QUIET_MOST_US * 1000 ? need : QUIET_MOST_US * 1000;
+    atomic_store_explicit(&quiet_needed, need, memory_order_relaxed);
+}
+
+/* A run has ended in which the others had not been quiet for long enough.  If they could have run,
+ * and have not, a sleep would have been as good. */
+static void learn_awake(void)
+{
+    if (quiet_need_ns() == QUIET_FIRST_US * 1000)
+        return;
+    inv_others_quiet_ns(&my.others.sample);
+    if (my.others.sample.spent_ns >= QUIET_FIRST_US * 1000)
+        learn_quiet(false);
+}
+
+/* How long the others have been quiet (ns).  If the caller has slept since the last check, learns
+ * whether one of them has run in the sleep. */
+static uint64_t check_others(void)
+{
+    uint64_t ran = my.others.sample.ran_ns;
+    uint64_t quiet = inv_others_quiet_ns(&my.others.sample);
+    if (!my.others.slept)
+        return quiet;
+    my.others.slept = false;
+    learn_quiet(my.others.sample.ran_ns != ran);
+    return quiet;
+}
+
+static void end_run(uint64_t end, bool hit)
+{
+    inv_polls_until = 0;
+    if (my.others.slept && hit)
+        check_others(); /* now: before the next run all threads of the process may compute */
+    else if (my.run.checked && hit && !my.run.slept)
+        learn_awake();
+    my.others.slept = my.run.checked = false;
+    if (is_wait()) {
+        unsigned here = shim_site_stats_current();
+        shim_site_stats_set_current(my.run.site);
+        shim_workload_waited(my.run.start, end, my.run.slept);
+        shim_site_stats_set_current(here);
+    }
+    if (my.run.slept && !hit)
+        my.run.stay = 0;
+    my.run.tests = my.run.naps = 0;
+    my.run.slept = false;
+}
+
+static bool is_core_wanted(void)
+{
+    return inv_process.anonymous || inv_hold < 0 || inv_hold_poll() != INV_KEEP ||
+           inv_evicted_waits();
+}
+
+/* Called before the test, so that the gap does not contain the test, which may take long on a core
+ * that other threads want. */
+void shim_poll_begin(void)
+{
+    if (my.run.tests == 0)
+        return;
+    uint64_t gap = shim_ticks() - my.run.last;
+    if (gap > GAP_US * shim_us && gap > (my.run.last - my.run.start) / GAP_PART && !has_slept(gap))
+        end_run(my.run.last, false);
+}
+
+bool shim_poll_failed(void)
+{
+    note_end();
+    if (my.run.tests++ == 0) {
+        my.run.start = my.run.last;
+        my.run.site = shim_site_stats_current();
+    }
+    uint64_t lasts = my.run.last - my.run.start;
+    return is_wait() && lasts > RUN_US * shim_us && my.run.last >= my.others.next_check &&
+           (lasts > PATIENT_US * shim_us || is_core_wanted() || inv_way_wanted());
+}
+
+/* How long the caller may sleep in a test; 0: another thread of the process could run. */
+static uint64_t longest_stay_ns(void)
+{
+    uint64_t quiet = check_others();
+    my.run.checked = true;
+    uint64_t need = quiet_need_ns();
+    if (quiet == UINT64_MAX || my.others.sample.spent_ns >= need)
+        return quiet;
+    /* before it could be enough */
+    uint64_t rest = shim_ns_to_ticks(need - my.others.sample.spent_ns);
+    my.others.next_check = my.run.last + (rest > CHECK_US * shim_us ? rest : CHECK_US * shim_us);
+    return 0;
+}
+
+/* Threads or implicit tasks of the OpenMP runtime lack a core: let them have the caller's. */
+static bool give_way(struct shim_wait *w)
+{
+    if (my.run.last < my.others.next_way)
+        return false;
+    uint64_t start = my.run.last;
+    uint64_t first = WAY_FIRST_US * 1000;
+    uint64_t limit = my.others.way_ns > first ? my.others.way_ns : first;
+    bool in_time = inv_give_way(limit);
+    my.others.way_ns = !in_time                         ? WAY_FIRST_US * 1000
+                    : limit < WAY_MOST_US * 1000 / 2 ? limit * 2
+                                                     : WAY_MOST_US * 1000;
+    bool done = w->done(w);
+    note_end();
+    my.others.next_way = in_time ? my.run.last : my.run.last + (my.run.last - start);
+    return done;
+}
+
+/* Lets other ranks run that are runnable on this core.  Two rounds: what a rank posts in the first
+ * may complete this wait in the second. */
+static bool yield_first(struct shim_wait *w)
+{
+    for (int i = 0; i < 2; i++) {
+        sched_yield();
+        if (w->done(w))
+            return true;
+    }
+    return false;
+}
+
+bool shim_poll_wait(struct shim_wait *w)
+{
+    if (inv_way_wanted())
+        return give_way(w);
+    if (inv_hold == INV_HOLD_NONE)
+        inv_give_way(0); /* it may have been given one */
+    uint64_t longest = longest_stay_ns();
+    if (!longest)
+        return false;
+    /* No yield if another process wants a core: its threads cannot run before a lend, and a yield
+     * comes back only when other threads have computed here. */
+    if (inv_process.anonymous && !inv_others_want(inv_process.table, inv_process.slot)) {
+        bool done = yield_first(w);
+        note_end();
+        if (done || my.run.last - my.run.start < YIELD_US * shim_us)
+            return done;
+    }
+    inv_assert(my.run.tests > 0); /* the caller is in a run */
+    my.run.slept = true;
+    if (my.run.stay < STAY_FIRST_US * shim_us)
+        my.run.stay = STAY_FIRST_US * shim_us;
+    uint64_t part = (my.run.last - my.run.start) / STAY_PART, most = STAY_MOST_US * shim_us;
+    uint64_t unwanted = part < STAY_UNWANTED_US * shim_us ? part : STAY_UNWANTED_US * shim_us;
+    uint64_t stay = is_core_wanted() ? my.run.stay : unwanted;
+    if (stay > STAY_FIRST_US * shim_us && shim_ticks_to_ns(stay) > longest)
+        stay = shim_ns_to_ticks(longest) + STAY_FIRST_US * shim_us;
+    bool done = shim_wait_slices(w, my.run.start, stay, true);
+    my.others.slept = true;
+    my.run.stay = my.run.stay < most / 2 ? my.run.stay * 2 : most;
+    note_end();
+    return done;
+}
+
+/* If the call before this run did not wait and ended an iteration, the iteration ended before the
+ * run. */
+void shim_poll_hit(const void *call_site)
+{
+    if (my.run.tests)
+        shim_workload_settle(my.run.start);
+    shim_workload_call(call_site);
+    if (my.run.tests)
+        end_run(shim_ticks(), true);
+}

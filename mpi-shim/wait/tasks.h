@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* tasks.h - tasks in waits (tasks.c). */
+#ifndef SHIM_TASKS_H
+#define SHIM_TASKS_H
+
+#include "mpi-shim/wait/wait.h"
+
+#pragma GCC visibility push(hidden)
+
+/* In set-up: sets shim_world.tasks_wanted, from the environment. */
+void shim_tasks_start(void);
+/* shim_wait, running tasks meanwhile; false: no OpenMP runtime offers tasks. */
+bool shim_tasks_wait(struct shim_wait *w, const void *call_site);
+
+#pragma GCC visibility pop
+#endif

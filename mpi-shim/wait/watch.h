@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * watch.h - watched calls (watch.c).
+ *
+ * Where the library calls the shim from its progress engine (hook.c), its own blocking functions
+ * are called.  A short call then costs two stores, and a long one is noticed from inside.
+ */
+#ifndef SHIM_WATCH_H
+#define SHIM_WATCH_H
+
+#include "mpi-shim/dispatch/variant.h"
+#include "mpi-shim/measure/workload.h"
+#include "mpi-shim/wait/ring.h"
+#include "mpi-shim/wait/wait.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Called once, in set-up: does the library call the hook while it waits? */
+void shim_watch_set_up(bool hooked);
+/* From now on several threads may call MPI at once, so none sleeps in the hook any more. */
+void shim_watch_no_more(void);
+
+/* Of the calling thread's watched call; only this thread writes it. */
+struct shim_watch {
+    struct shim_site *site; /* NULL: this thread is in no watched call */
+    uintptr_t frame;        /* shim_thread.frame when the call began */
+    struct shim_comm *comm; /* a collective's, else NULL */
+    int peer[2];            /* members that may wait for what this call does */
+    bool at_arrival;        /* no rank leaves the collective before all have arrived */
+    bool asleep;
+    bool slept;     /* is or was asleep in this call; valid if start is not 0 */
+    unsigned rings; /* how often a sleeper may still ring the others */
+    unsigned polls; /* of the library, since the call began */
+    unsigned awake; /* waits in a row that did not sleep, with more processes than cores */
+    uint64_t start; /* ticks: the first reading of the clock, a moment after the beginning */
+    uint64_t idle;  /* ticks: nothing has arrived since then */
+    uint64_t alone; /* ticks: no other thread has run here in a yield since then */
+    /* ticks: the first arrival of a message since the last slice of sleep; 0: none */
+    uint64_t arrivals_since;
+    struct shim_sleep sleep;
+};
+extern __thread struct shim_watch shim_watch
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* After so many polls a call has become a wait. */
+enum { SHIM_WATCH_POLLS = 16 };
+void shim_watch_abandoned(void);
+void shim_watch_waited(void);
+
+SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm, bool at_arrival,
+                                  int peer, int other)
+{
+    shim_watch.site = site;
+    shim_watch.frame = shim_thread.frame;
+    shim_watch.comm = comm;
+    shim_watch.peer[0] = peer;
+    shim_watch.peer[1] = other;
+    shim_watch.at_arrival = at_arrival;
+    shim_watch.polls = 0;
+    shim_watch.start = 0;
+}
+
+/* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
+static inline void shim_watch_begin(struct shim_comm *comm, bool at_arrival, int peer, int other)
+{
+    if (__builtin_expect(shim_watch.site != NULL, 0))
+        shim_watch_abandoned();
+    shim_watch_start(shim_site(SHIM_SITE), comm, at_arrival, peer, other);
+    shim_workload_call(SHIM_SITE);
+}
+
+SHIM_INLINE void shim_watch_over(void)
+{
+    if (__builtin_expect(shim_watch.start != 0, 0)) {
+        shim_watch_waited();
+    } else {
+        uint32_t quick = atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed);
+        if (__builtin_expect(quick < 64, 0))
+            atomic_store_explicit(&shim_watch.site->quick, quick + 1, memory_order_relaxed);
+    }
+    shim_watch.site = NULL;
+}
+
+static inline void shim_watch_end(void)
+{
+    shim_ring_member(shim_watch.peer[0]);
+    if (shim_watch.peer[1] != shim_watch.peer[0])
+        shim_ring_member(shim_watch.peer[1]);
+    if (shim_watch.comm)
+        shim_ring_sleepers(shim_watch.comm, shim_watch.at_arrival);
+    shim_watch_over();
+}
+/* What shim_hook_set is given. */
+unsigned shim_polled(unsigned polls, unsigned how);
+
+/* Calls a blocking function of the library, watched. */
+#define SHIM_WATCH(comm, peer, other, call)                                                        \
+    __extension__({                                                                                \
+        shim_watch_begin(comm, false, peer, other);                                                \
+        int result_ = (call);                                                                      \
+        shim_watch_end();                                                                          \
+        result_;                                                                                   \
+    })
+/* The same if the library calls the shim while it polls; else calls the function unwatched. */
+#define SHIM_WATCH_OR_CALL(peer, call)                                                             \
+    (shim_hooked() ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
+/* A collective of an unmanaged communicator, watched.  With ranks of other jobs it may be long, and
+ * spawned ranks may need the core of this one meanwhile. */
+#define SHIM_WATCH_UNMANAGED(c, call)                                                              \
+    (shim_hooked() && (c) && (c)->unmanaged                                                        \
+         ? SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, call)                                 \
+         : (call))
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""apps/swe under sanitizers: all scenarios for some steps, and the ways to run them.  With
+ThreadSanitizer on the project's OpenMP runtime, which then says what synchronises what; see
+test_sanitized_runtime.py.  Messages are under it, too: ranks of a job, with the MPI shim."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+pytestmark = pytest.mark.full
+
+PARTS = ". grid output parallel scenario solver studies".split()
+PROGRAMS = ("roofline.cc", "replay.cc")  # of their own
+SHORT = ["time.steps=24", "grid.every=2", "grid.split=100", "grid.join=40", "run.cut=1"]
+RUNS = {
+    "dam": ["dam_break", "grid.max_depth=11"],
+    "dam-augmented": ["dam_break", "grid.max_depth=11", "solver.flux=augmented"],
+    "dam-order-1": ["dam_break", "grid.max_depth=11", "solver.order=1"],
+    "dam-local": ["dam_break", "grid.max_depth=11", "solver.local_steps=true", "grid.every=16"],
+    "dam-single": ["dam_break", "grid.max_depth=11", "solver.precision=single"],
+    "planar": ["dam_break_planar", "grid.max_depth=11", "--error"],
+    "lake": ["lake", "grid.max_depth=12", "grid.wander=true", "--error"],
+    "lake-order-1": ["lake", "grid.max_depth=12", "grid.wander=true", "solver.order=1"],
+    "thacker": ["thacker", "grid.max_depth=11", "solver.stepping=ssp_rk2"],
+    "beach": ["beach", "grid.max_depth=10"],
+    "tsunami": ["tsunami", "grid.min_depth=5", "grid.max_depth=11"],
+}
+
+
+PARTS_TESTS = ("bathymetry bed galerkin gauges grid kernels okada output scenarios simulations "
+               "steps symmetry").split()
+
+
+class Compiled:
+    """apps/swe with these flags, as the Makefile makes it but in one go."""
+
+    def __init__(self, top, make_variable, where, flags, libraries=()):
+        if not make_variable("SWE_LIBS"):
+            pytest.skip("apps/swe is not built: no toml++ or NetCDF")
+        self.top, self.where = top, where
+        self.compile_words = [
+            "g++", "-std=c++17", "-O1", "-g", "-fopenmp", "-ffp-contract=off",
+            f"-I{top / 'include'}", "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX", "-Wno-psabi",
+            *flags, *make_variable("SWE_CPPFLAGS").split(), *make_variable("MPI_CPPFLAGS").split()]
+        self.link_words = ["g++", *flags, "-fopenmp"]
+        self.libraries = [*make_variable("MPI_LIBS").split(), *make_variable("SWE_LIBS").split(),
+                          *libraries, "-lm"]
+        sources = [file for part in PARTS
+                   for file in sorted((top / "apps/swe" / part).glob("*.cc"))
+                   if file.name not in PROGRAMS]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            self.objects = list(pool.map(self.compile, sources))
+
+    def compile(self, source):
+        target = self.where / (source.parent.name + "-" + source.stem + ".o")
+        subprocess.run([*self.compile_words, "-c", source, "-o", target], check=True, timeout=600)
+        return target
+
+    def link(self, name, objects):
+        subprocess.run([*self.link_words, *objects, *self.libraries, "-o", self.where / name],
+                       check=True, timeout=100)
+        return self.where / name
+
+    def program(self, *more):
+        return self.link("swe", [*self.objects, *map(self.compile, more)])
+
+    def other(self, source, *more):
+        """With a main of its own; where it lies in apps/swe."""
+        mine = [self.top / "apps/swe" / source, *more]
+        parts = [file for file in self.objects if file.name != "swe-swe.o"]
+        return self.link(mine[0].stem, [*map(self.compile, mine), *parts])
+
+    def test_of_a_part(self, name, *more):
+        return self.other(f"tests/{name}.cc", *more)
+
+
+@pytest.fixture(scope="module")
+def staying(tmp_path_factory):
+    """Plugins of the MPI libraries stay loaded: an unloaded one has no names for its leaks."""
+    file = tmp_path_factory.mktemp("stay") / "stay.cc"
+    file.write_text('extern "C" int dlclose(void *) { return 0; }\n')
+    return file
+
+
+FOR_MEMORY = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+@pytest.fixture(scope="module")
+def compiled_for_memory(top, make_variable, tmp_path_factory):
+    return Compiled(top, make_variable, tmp_path_factory.mktemp("asan"), FOR_MEMORY)
+
+
+@pytest.fixture(scope="module")
+def memory_checked(compiled_for_memory, staying):
+    return compiled_for_memory.program(staying)
+
+
+@pytest.fixture(scope="module")
+def memory_checked_over_tbb(top, make_variable, staying, tmp_path_factory):
+    if not make_variable("TBB_LIBS"):
+        pytest.skip("needs package libtbb-dev")
+    return Compiled(top, make_variable, tmp_path_factory.mktemp("tbb"),
+                    [*FOR_MEMORY, "-DSWE_TBB"], make_variable("TBB_LIBS").split()).program(staying)
+
+
+@pytest.fixture(scope="module")
+def threads_checked(top, make_variable, tmp_path_factory):
+    return Compiled(top, make_variable, tmp_path_factory.mktemp("tsan"),
+                    ["-fsanitize=thread", "-Wno-tsan"]).program()
+
+
+@pytest.fixture
+def words(top):
+    def make(scenario, *more):
+        return ["--quiet", top / f"apps/swe/scenarios/{scenario}.toml", *SHORT, *more]
+
+    return make
+
+
+@pytest.fixture
+def address_env(tmp_path):
+    """Leaks of the MPI libraries are not reported."""
+    (tmp_path / "theirs").write_text("\n".join(f"leak:{name}" for name in (
+        "libmpich", "libmpi.so", "libopen-pal", "libopen-rte", "libfabric", "libucs", "libucp",
+        "libuct", "libhwloc", "libpmix", "libze_loader", "libpsm")))
+    return {"LSAN_OPTIONS": f"suppressions={tmp_path / 'theirs'}:print_suppressions=0",
+            "UBSAN_OPTIONS": "print_stacktrace=1", "OMP_NUM_THREADS": "3",
+            "OMP_WAIT_POLICY": "passive"}
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=[*RUNS])
+def test_no_wrong_address_and_nothing_undefined(mpiexec, run_program, memory_checked, words,
+                                                address_env, run):
+    for ranks in ([], [mpiexec, "-n", "2"]):
+        done = run_program([*ranks, memory_checked, *words(*run)], address_env, timeout=300)
+        assert "checksum" in done.stdout
+        assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+
+
+@pytest.mark.parametrize("run", ["dam", "dam-order-1", "dam-local", "tsunami"])
+def test_no_wrong_address_over_tbb(mpiexec, run_program, memory_checked_over_tbb, words,
+                                   address_env, run):
+    """ThreadSanitizer does not see the ordering of this library, which is not compiled for it."""
+    for ranks in ([], [mpiexec, "-n", "2"]):
+        done = run_program([*ranks, memory_checked_over_tbb, *words(*RUNS[run])], address_env,
+                           timeout=300)
+        assert "checksum" in done.stdout
+        assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+
+
+@pytest.mark.parametrize("name", PARTS_TESTS)
+def test_no_wrong_address_in_a_part(run_program, compiled_for_memory, staying, address_env, name):
+    program = compiled_for_memory.test_of_a_part(name, staying)
+    for promise in run_program([program, "--list"], address_env).stdout.split():
+        done = run_program([program, promise], address_env, timeout=600)
+        assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["config_fuzz", 10000, 2], ["netcdf_fuzz", 2000, 2],
+                                   ["netcdf_fuzz", 300, 2, "netcdf4"]],
+                         ids=["config", "netcdf", "netcdf4"])
+def test_no_wrong_address_in_what_reads_damaged_files(run_program, compiled_for_memory, staying,
+                                                      address_env, tmp_path, words):
+    program = compiled_for_memory.test_of_a_part(words[0], staying)
+    run_program([program, *words[1:]], address_env, timeout=600, cwd=tmp_path)
+
+
+def test_no_wrong_address_in_what_is_written_and_read(run_program, memory_checked, words,
+                                                      address_env, tmp_path):
+    out = [f"output.directory={tmp_path / 'out'}", "output.vtu_every=1", "output.raster_every=1",
+           "output.maxima_every=1",
+           "output.raster_nx=50", "output.raster_ny=40", "output.checkpoint_every=1"]
+    for more in ([], ["--restart", "time.steps=40"]):
+        done = run_program([memory_checked, *words("tsunami", "grid.max_depth=9", *out), *more],
+                           address_env, timeout=300)
+        assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+
+
+def test_no_wrong_address_in_a_replay(run_program, mpiexec, compiled_for_memory, memory_checked,
+                                      staying, words, address_env, tmp_path):
+    ranks, prefix = [mpiexec, "-n", "2"], tmp_path / "record"
+    run_program([*ranks, memory_checked, *words(*RUNS["dam"], f"run.record={prefix}")],
+                address_env, timeout=300)
+    program = compiled_for_memory.other("studies/replay.cc", staying)
+    for parallel in ("tasks", "owner", "loop"):
+        run_program([*ranks, program, f"record={prefix}", f"parallel={parallel}"], address_env,
+                    timeout=300)
+
+
+def test_no_wrong_address_in_the_roofline(run_program, compiled_for_memory, address_env):
+    run_program([compiled_for_memory.other("solver/roofline.cc"), "2", "6", "0.01"], address_env,
+                timeout=300)
+
+
+def test_no_wrong_address_in_bathymetry(run_program, compiled_for_memory, memory_checked, staying,
+                                        words, address_env, top, tmp_path):
+    file = tmp_path / "gebco.nc"
+    run_program([compiled_for_memory.other("tools/make_bathymetry.cc", staying),
+                 top / "apps/swe/scenarios/tsunami.toml", file, "600"], address_env)
+    done = run_program([memory_checked, *words("tsunami", "grid.max_depth=10",
+                                               f"scenario.bathymetry={file}")],
+                       address_env, timeout=300)
+    assert "checksum" in done.stdout
+    assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+
+
+@pytest.fixture
+def no_race(run_program, threads_checked, sanitized, mpiexec):
+    """no_race(WORD, ..., ranks=0) - runs the simulation, under mpiexec if there are ranks"""
+
+    def run(*given, ranks=0):
+        # without randomized addresses: some kernels place mappings where ThreadSanitizer has its
+        # own; without UCX's hooks of memory calls, in which any program of MPICH crashes under it
+        start = ["setarch", "-R", sanitized / "bin/invade"]
+        start += ["--", mpiexec, "-n", ranks] if ranks else ["--threads=4", "--"]
+        done = run_program([*start, threads_checked, *given],
+                           {"UCX_MEM_EVENTS": "no", "OMP_WAIT_POLICY": "passive"}, timeout=300)
+        assert "checksum" in done.stdout
+        assert "ThreadSanitizer" not in done.stdout + done.stderr
+        assert "unmanaged" not in done.stderr.lower()
+
+    return run
+
+
+@pytest.mark.parametrize("kind", ["tasks", "owner", "loop"])
+@pytest.mark.parametrize("run", RUNS.values(), ids=[*RUNS])
+def test_no_thread_reads_what_another_is_writing(no_race, words, run, kind):
+    no_race(*words(*run), f"run.parallel={kind}")
+
+
+@pytest.mark.parametrize("kind", ["tasks", "owner", "loop"])
+@pytest.mark.parametrize("run", ["dam", "dam-order-1", "dam-local", "tsunami"])
+def test_no_thread_reads_what_another_is_writing_when_it_goes_to_another_rank(
+        no_race, words, run, kind):
+    no_race(*words(*RUNS[run]), f"run.parallel={kind}", ranks=2)
+
+
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_no_thread_reads_what_another_is_writing_while_files_are_written(
+        no_race, words, tmp_path, ranks):
+    no_race(*words("tsunami", "grid.max_depth=9", f"output.directory={tmp_path}",
+                   "output.vtu_every=1", "output.raster_every=1", "output.maxima_every=1",
+                   "output.raster_nx=50", "output.raster_ny=40", "output.checkpoint_every=1"),
+            ranks=ranks)

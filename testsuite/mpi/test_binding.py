@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which CPUs a managed process has, and which it sees: where its launcher has bound it, and where
+threads compute that are none of the runtime's."""
+
+import os
+import re
+
+import pytest
+
+from lib.machine import TWO_CORES
+
+
+def test_a_rank_that_its_launcher_has_bound_sees_its_own_core_and_computes_on_all(
+        build, make_variable, run_program, top, tmp_path):
+    """Libraries make as many threads as they see CPUs."""
+    mpicc, mpiexec = make_variable("OPENMPI_MPICC"), make_variable("OPENMPI_MPIEXEC")
+    if not mpicc:
+        pytest.skip("configured without openmpi")
+    program = tmp_path / "bound"
+    run_program([mpicc, "-O1", "-fopenmp", "-o", program, top / "testsuite/mpi/programs/bound.c"])
+    job = [mpiexec, "-n", 2, program]
+    seen = re.findall(r"rank \d: (\d+) (\d+)", run_program(job).stdout)
+    done = run_program([build / "invade", TWO_CORES, "--", *job])
+    assert re.findall(r"rank \d: (\d+) (\d+)", done.stdout) == seen, "not what it is without us"
+    assert "2 at once" in done.stdout and done.stderr == ""
+
+
+LOOK = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
+
+
+@pytest.fixture
+def ranks_begin(make_variable, run_program):
+    """ranks_begin(BEFORE, OPTION...) - on which CPUs, sorted lines, with Open MPI's launcher."""
+    mpiexec = make_variable("OPENMPI_MPIEXEC")
+    if not mpiexec:
+        pytest.skip("configured without openmpi")
+    return lambda before, *options: sorted(
+        run_program([*before, mpiexec, *options, *LOOK]).stdout.splitlines())
+
+
+def test_open_mpis_launcher_takes_more_ranks_than_cores_and_binds_none_of_them(
+        build, run_program, ranks_begin):
+    ranks = os.cpu_count() + 1
+    lines = ranks_begin([build / "invade", "--"], "-n", ranks)
+    assert lines == run_program(LOOK).stdout.splitlines() * ranks
+
+
+def test_a_binding_that_the_user_has_chosen_is_kept_by_what_is_no_openmp(build, ranks_begin):
+    stock, managed = (ranks_begin(before, "--bind-to", "core", "-n", 2)
+                      for before in ([], [build / "invade", "--"]))
+    assert stock == managed and len(set(stock)) == 2
+
+
+def test_the_kernel_places_threads_while_others_of_the_process_compute(
+        build, make_variable, run_program, top, tmp_path):
+    if not (build / "lib/invasive/libgomp.so.1").exists():
+        pytest.skip("libgomp-invasive is not built")
+    program = tmp_path / "strangers"
+    run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
+                 top / "testsuite/mpi/programs/strangers.c"])
+    wanted = ["alone 1", "beside one that sleeps 1", "beside one that computes 2", "afterwards 1"]
+    for _ in range(3):  # on a busy machine a thread that wakes up often may look as if it computed
+        done = run_program([build / "invade", TWO_CORES, "--", program])
+        assert done.stderr == ""
+        if done.stdout.splitlines() == wanted:
+            break
+    assert done.stdout.splitlines() == wanted
