@@ -17,6 +17,9 @@
 # the same name.  Our additional files, in the folders beside it, are linked in as LIBS.
 set -eu
 
+# Folders of files that upstream does not have, from below.  make and the tests read this line.
+folders="program sched region task loop"
+
 here=$(cd "$(dirname "$0")" && pwd)
 die() { echo "libgomp-invasive/build.sh: $*" >&2; exit 1; }
 
@@ -143,7 +146,7 @@ fi
 cpu=$(sed -n 's/^config_path = //p' Makefile)
 [ -n "$cpu" ] || die "libgomp's Makefile has no config_path any more: this GCC release needs a look"
 path=$overlay
-for part in sched region task loop program; do path="$path $(dirname "$overlay")/$part"; done
+for part in $folders; do path="$path $(dirname "$overlay")/$part"; done
 for part in $cpu; do path="$path $src/libgomp/config/$part"; done
 path="$path $src/libgomp $src/include $src $include"
 for file in icv.c env.c error.c affinity.c bar.c task.c team.c mutex.c sem.c ptrlock.c lock.c proc.c parallel.c sections.c loop.c loop_ull.c iter.c iter_ull.c ordered.c; do

@@ -9,11 +9,10 @@ import subprocess
 
 import pytest
 
-from lib.sources import RUNTIME_FOLDERS
+from lib.house import OWN_FOLDERS
 
-# From below.  overlay/ is above all of them, but for the headers that stand for upstream's: they
-# come to each file with upstream's libgomp.h.
-FOLDERS = ("program", "sched", "region", "task", "loop")
+# overlay/ is above all of these, but for the headers that stand for upstream's: they come to each
+# file with upstream's libgomp.h.
 UPSTREAM = ("bar.h", "simple-bar.h")
 
 
@@ -43,13 +42,14 @@ def syntax(build, top, make_variable, tmp_path_factory):
     return compile_only
 
 
-def test_the_folders_are_all_that_there_are():
-    assert sorted(RUNTIME_FOLDERS) == sorted((*FOLDERS, "overlay"))
+def test_the_folders_are_all_that_there_are(top):
+    there = {path.parent.name for path in (top / "libgomp-invasive").glob("*/*.[ch]")}
+    assert there == {*OWN_FOLDERS, "overlay"}
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", OWN_FOLDERS)
 def test_a_folder_compiles_without_those_above_it(syntax, top, folder):
-    below = FOLDERS[:FOLDERS.index(folder) + 1]
+    below = OWN_FOLDERS[:OWN_FOLDERS.index(folder) + 1]
     files = sorted((top / "libgomp-invasive" / folder).glob("*.c"))
     assert files
     assert [said for file in files if (said := syntax(file, below))] == []
