@@ -18,7 +18,7 @@
 set -eu
 
 # Folders of files that upstream does not have, from below.  make and the tests read this line.
-folders="program threads context sched region task loop"
+folders="program threads context sched region implicit task loop"
 
 here=$(cd "$(dirname "$0")" && pwd)
 die() { echo "libgomp-invasive/build.sh: $*" >&2; exit 1; }

@@ -6,7 +6,7 @@
  * The calls keep upstream's names and contracts: gomp_new_team makes the structure,
  * gomp_team_start opens the region and returns with the caller as thread number 0,
  * gomp_team_end returns when all implicit and explicit tasks are done.  What happens in
- * between is in region/ and task/help.c; which thread computes on which core is in sched/.
+ * between is in implicit/ and task/help.c; which thread computes on which core is in sched/.
  */
 #include "libgomp.h"
 #include "bound.h"
