@@ -30,7 +30,7 @@ LAYERS = ("include", "libinvasive/base", "libinvasive/table", "libinvasive/launc
           "libinvasive/process", "libinvasive/hold", "libinvasive/member", "libinvasive",
           *(f"{RUNTIME}/{folder}" for folder in OWN_FOLDERS), f"{RUNTIME}/overlay",
           "mpi-shim/dispatch", "mpi-shim/ranks", "mpi-shim/measure", "mpi-shim/wait",
-          "mpi-shim/calls", "mpi-shim/setup",
+          "mpi-shim/arrival", "mpi-shim/calls", "mpi-shim/setup",
           "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",
           "rmd/config", "rmd/journal", "rmd/domain", "rmd/restart", "rmd/users", "rmd/serve",
           "rmd", "client", "tools/rmctl/simulate", "tools/rmctl", "tools")

@@ -15,9 +15,9 @@
  * through a whole time slice, so all ranks call the non-blocking form and yield.  The two forms do
  * not match each other, so the choice follows only from what all ranks have in common.
  */
-#include "mpi-shim/calls/arrival.h"
+#include "mpi-shim/arrival/arrival.h"
 #include "libinvasive/base/assertion.h"
-#include "mpi-shim/calls/board.h"
+#include "mpi-shim/arrival/board.h"
 #include "mpi-shim/dispatch/variant.h"
 #include "mpi-shim/gen/shim-pmpi.h"
 #include "mpi-shim/measure/clock.h"
