@@ -38,9 +38,12 @@ static unsigned long smaller_of (unsigned long a, unsigned long b)
     return a < b ? a : b;
 }
 
-/* The default size.  Written at the first use, under its lock, but for `decided`. */
+/* The default size.  Written at the first use, under its lock, or while the library is loaded, but for
+ * `decided`. */
 static struct {
-    bool scarce; /* what find_default_team has found; the first use makes it known */
+    unsigned found; /* by find_default_team, which looks once: what is left of limits changes; 0: not yet */
+    bool scarce;    /* what it has found beside that; the first use makes it known */
+    enum { UNSEEN, WAITS, WAITS_NOT } busy; /* do threads of the program wait for each other in loops? */
     /* Written once, by the thread that decides.  relaxed: the sizes themselves are constant since the first
      * use, which each thread has seen (use.c). */
     _Atomic int decided;
@@ -118,10 +121,9 @@ static bool has_sections (void)
 /* Do threads wait for each other in loops of their own?  Looked for once. */
 static bool busy_waits (void)
 {
-    static int answer; /* 0: not looked yet, 1 yes, 2 no; while the default team is found */
-    if (answer == 0)
-        answer = gomp_program_busy_waits() ? 1 : 2;
-    return answer == 1;
+    if (size.busy == UNSEEN)
+        size.busy = gomp_program_busy_waits() ? WAITS : WAITS_NOT;
+    return size.busy == WAITS;
 }
 
 /* Can a team that is larger than the cores gain anything?  Cores come and go in the middle of a region
@@ -199,14 +201,11 @@ static unsigned find_default_team (void)
     return fit_team(cores_that_meet(cores), cores);
 }
 
-/* Found once: what is left of limits changes.  While the library is loaded, or under the lock of
- * the first use. */
 static unsigned default_team (void)
 {
-    static unsigned found;
-    if (!found)
-        found = find_default_team();
-    return found;
+    if (!size.found)
+        size.found = find_default_team();
+    return size.found;
 }
 
 __thread bool gomp_team_default_known;

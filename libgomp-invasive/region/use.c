@@ -22,6 +22,7 @@ __thread struct gomp_task_icv *gomp_thread_icv;
 
 static struct {
     pthread_mutex_t lock;
+    enum { UNSEEN, AT_ONCE, LATER } begins; /* written while the library is loaded */
     /* Has the process begun to use OpenMP?  Written by first_use, under the lock (release); read by each
      * thread that begins (acquire). */
     _Atomic bool by_process;
@@ -32,10 +33,9 @@ static struct {
 
 bool gomp_use_at_once (void)
 {
-    static int answer; /* 0: not looked yet, 1 yes, 2 no; while the library is loaded */
-    if (answer == 0)
-        answer = gomp_program_needs_libgomp() ? 1 : 2;
-    return answer == 1;
+    if (use.begins == UNSEEN)
+        use.begins = gomp_program_needs_libgomp() ? AT_ONCE : LATER;
+    return use.begins == AT_ONCE;
 }
 
 /* A copy of libgomp that a package has brought has said what the environment asks for already. */
