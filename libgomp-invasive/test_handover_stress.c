@@ -91,7 +91,7 @@ void gomp_context_is_ready (struct gomp_context *context)
 
 /* --- threads.c, watchdog.c, free_workers.c: no thread is refused */
 
-_Atomic uint64_t gomp_refused_until;
+struct gomp_thread_supply gomp_thread_supply;
 unsigned gomp_free_workers_now (void)
 {
     return 0;

@@ -209,7 +209,6 @@ static unsigned default_team (void)
 }
 
 __thread bool gomp_team_default_known;
-bool gomp_threads_scarce;
 
 /* When the environment is read.  A process that may never use OpenMP is not to ask for a resource
  * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (use.c). */
@@ -242,7 +241,7 @@ void gomp_settle_default_team (void)
     if (environment_says("OMP_NUM_THREADS", n) || environment_says("OMP_NUM_THREADS_ALL", n))
         return;
     n = smaller_of(default_team(), limit);
-    gomp_threads_scarce = size.scarce;
+    gomp_thread_supply.scarce = size.scarce;
     unsigned cores = inv_domain_cores();
     gomp_team_settings.single_threads_join = n == 1 && single_threads_are_bound(cores);
     gomp_global_icv.nthreads_var = n;

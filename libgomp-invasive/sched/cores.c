@@ -7,7 +7,6 @@
 #include "free_workers.h"
 #include "ready.h"
 #include "source.h"
-#include "thread_limits.h"
 #include "threads.h"
 #include "unheld.h"
 #include "watchdog.h"
@@ -97,7 +96,7 @@ static struct {
  * that come meanwhile may rely on it. */
 static void show_a_worker (void)
 {
-    if (gomp_threads_scarce) /* the watchdog finds free cores, if a little later */
+    if (gomp_thread_supply.scarce) /* the watchdog finds free cores, if a little later */
         return;
     if (gomp_refused_lately() || worker_will_park() || atomic_exchange(&cores.showing, true))
         return;
