@@ -9,7 +9,7 @@ import pytest
 from lib import house
 
 # What is still wrong, which may only become less: lower the number with what you mend.
-AT_MOST = {"circles of includes": 1, "files in the largest circle": 2,
+AT_MOST = {"circles of includes": 0, "files in the largest circle": 0,
            "circles between folders": 0, "includes of a higher layer": 0,
            "functions in the largest knot of the OpenMP runtime": 3,
            "files in the fullest folder": 25,
