@@ -382,7 +382,8 @@ static void set_up_ranks(const struct shim_agreement *a, shim_make_own *make_own
     int least = !inv_managed() || !is_of_world(a)               ? SHIM_PRESENCE_REFUSED
                 : shim_managed_group_of(a->world_rank, a->size) ? SHIM_PRESENCE_GROUP
                                                                 : SHIM_PRESENCE_MANAGED;
-    const char *why = shim_presence_check(a, &least);
+    char text[SHIM_PRESENCE_BYTES];
+    const char *why = shim_presence_check(a, &least, text);
     if (!why && least == SHIM_PRESENCE_GROUP)
         return;
     if (why || !all_invade(a)) {
