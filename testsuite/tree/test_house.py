@@ -77,6 +77,16 @@ def test_names_of_tests_have_nouns_for_pronouns(modules_of_tests):
     assert not [name for name in names if house.PRONOUN.search(name.replace("_", " "))]
 
 
+def test_a_word_of_the_glossary_has_one_row_which_names_files_that_exist(top):
+    rows = re.findall(r"^\| (.*?) \|.*\|(.*)\|$", (top / "doc/glossary.md").read_text(),
+                      re.MULTILINE)
+    assert not [word for word, count in Counter(word for word, _ in rows).items() if count > 1]
+    named = [re.sub(r"\[ch\]$", "h", name) for _, where in rows
+             for name in re.findall(r"`([^`]*/[^`]*\.[^`]*)`", where)]
+    assert len(named) > 100
+    assert not [name for name in named if not list(top.glob(name))]
+
+
 def test_circles_are_found():
     graph = {1: {2}, 2: {3}, 3: {1}, 4: {1}, 5: set()}
     assert house.circles(graph) == [[1, 2, 3]]
