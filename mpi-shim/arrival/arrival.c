@@ -107,7 +107,7 @@ static struct {
 static bool expects_short_wait(const void *call_site)
 {
     uint64_t expects = shim_site_expects(shim_site(call_site));
-    return expects != 0 && expects < SOON_US * shim_us;
+    return expects != 0 && expects < SOON_US * shim_clock.us;
 }
 
 bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void *call_site)
