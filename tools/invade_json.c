@@ -193,8 +193,8 @@ static void share_name(struct place *to, const struct place *from)
 /* What addr2line knows about a job's places is true of its processes' as well. */
 static void share_names(struct job *j)
 {
-    sites_resolve(&j->sites, j->sites.count);
-    functions_resolve(&j->functions, j->functions.count);
+    places_resolve(j->sites.at, sizeof *j->sites.at, j->sites.count);
+    places_resolve(j->functions.at, sizeof *j->functions.at, j->functions.count);
     for (unsigned i = 0; i < j->count; i++) {
         struct process *p = &j->at[i];
         for (unsigned n = 0; n < p->sites.count; n++)
