@@ -13,9 +13,7 @@
  * ended.  Both have abstract sockets, so that no file is left.
  */
 #define _GNU_SOURCE
-#ifdef HAVE_CONFIG_H
 #include "config.h"
-#endif
 #include "libinvasive/base/cpus.h"
 #include "rmd/restart/fd_holder.h"
 #include "rmd/serve/launcher.h"
@@ -44,10 +42,6 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "(version unknown)"
-#endif
 
 #define CONFIG_FILE "/etc/invasive/rmd.conf"
 #define SOCKET "/run/invasive/rmd.sock"

@@ -17,9 +17,7 @@
  *   invade_compare.c --compare
  */
 #define _GNU_SOURCE
-#ifdef HAVE_CONFIG_H
 #include "config.h"
-#endif
 #include "invade.h"
 #include "libinvasive/base/cpulist.h"
 #include "libinvasive/base/now.h"
@@ -38,10 +36,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "(version unknown)"
-#endif
 
 #define SERVICE "/run/invasive/rmd.sock"
 

@@ -4,9 +4,7 @@
  * promise: what they mean changes only together with "invade_report", the version.
  */
 #define _GNU_SOURCE
-#ifdef HAVE_CONFIG_H
 #include "config.h"
-#endif
 #include "invade.h"
 #include "invade_bounds.h"
 #include "invade_model.h"
@@ -20,10 +18,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION ""
-#endif
 
 enum { REPORT_VERSION = 1 };
 
