@@ -349,10 +349,11 @@ static bool same_file(const char *a, const char *b)
                              of_a.st_ino == of_b.st_ino);
 }
 
-/* False, and has said why: before anything in them is lost. */
-static bool open_files(struct invade_report *report, const struct invade_options *o, bool off)
+/* False, and has said why: before anything in them is lost.  trace NULL: there is none. */
+static bool open_files(struct invade_report *report, struct rmd_trace_file *trace,
+                       const struct invade_options *o)
 {
-    if (!off && !invade_trace_open(o))
+    if (trace && !invade_trace_open(trace, o))
         return false;
     bool one = o->trace_file && o->report_file && same_file(o->trace_file, o->report_file);
     if (one)
@@ -360,7 +361,8 @@ static bool open_files(struct invade_report *report, const struct invade_options
                    "place; use two names", o->report_file, o->trace_file);
     if (!one && invade_report_open(report, o))
         return true;
-    invade_trace_forget();
+    if (trace)
+        rmd_trace_file_discard(trace);
     return false;
 }
 
@@ -374,14 +376,15 @@ static bool environment_says_off(void)
     return off;
 }
 
-static void run_unmanaged(const struct invade_options *o, struct invade_report *report)
+static void run_unmanaged(const struct invade_options *o, struct invade_report *report,
+                          struct rmd_trace_file *trace)
 {
     unsetenv("INVASIVE_SOCKET"); /* a manager that we could not reach is none */
     unsetenv("INVASIVE_LAUNCH");
     unsetenv("INVASIVE_CORES");
     unsetenv("INVASIVE_REPORT");
     unsetenv(INV_STOCK_VARIABLE);
-    invade_trace_forget();
+    rmd_trace_file_discard(trace);
     invade_report_unmanaged(report, o->command);
     invade_exec(o);
 }
@@ -403,7 +406,7 @@ static void report_so_far(void *argument)
 static void run_off(const struct invade_options *o)
 {
     struct invade_report report;
-    if (!open_files(&report, o, true))
+    if (!open_files(&report, NULL, o))
         exit(INVADE_FAILED);
     invade_report_unmanaged(&report, o->command); /* not the one of the run before */
     invade_exec(o);
@@ -415,20 +418,21 @@ static void run_managed(const struct invade_options *given)
     struct invade_options options = *given, *o = &options;
     struct invade_paths paths = {0};
     struct invade_manager manager = {.control = -1};
+    struct rmd_trace_file trace = {.fd = -1};
     struct invade_report report;
-    if (!open_files(&report, o, false))
+    if (!open_files(&report, &trace, o))
         exit(INVADE_FAILED);
     if (!invade_find(&paths) || !find_manager(&manager, &paths, o))
-        run_unmanaged(o, &report);
+        run_unmanaged(o, &report, &trace);
     if (o->verbose)
         invade_say("%s rmd at %s, %u cores", manager.pid ? "private" : "using the", manager.socket,
                    manager.ncores);
     invade_learn_begin(o, manager.ncores);
     if (!invade_environment(&paths, &manager, o, &report)) {
         invade_stop(&manager);
-        run_unmanaged(o, &report);
+        run_unmanaged(o, &report, &trace);
     }
-    bool traced = invade_trace_start(&manager);
+    bool traced = invade_trace_start(&trace, &manager);
     if (!manager.pid && !report.ours && !traced && !o->learn)
         invade_exec(o);
     report.before = invade_load_now(&manager);
@@ -436,7 +440,7 @@ static void run_managed(const struct invade_options *given)
     uint64_t begin_ns = inv_now_ns();
     int status = invade_run(o, invade_exec, report_so_far, &run);
     double seconds = 1e-9 * (double)(inv_now_ns() - begin_ns);
-    report.traced = invade_trace_stop(&manager, o);
+    report.traced = invade_trace_stop(&trace, &manager, o) ? &trace : NULL;
     if (report.ours || report.traced)
         invade_report_write(&report, &manager, o->command, status);
     invade_learn_end(o, &report, &manager, status, seconds);
