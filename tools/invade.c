@@ -165,7 +165,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case OPT_POLICY:
         if (!rmd_policy_named(arg))
-            argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
+            argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names().text);
         o->policy = arg;
         return 0;
     case OPT_SMT:

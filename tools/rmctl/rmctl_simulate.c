@@ -158,7 +158,7 @@ static unsigned choose_schedules(const char *list, unsigned which[MOST])
             k++;
         if (k >= PLAIN && !name_of(k)) {
             fprintf(stderr, "rmctl simulate: '%.*s' is no schedule: use static, sequence, "
-                            "lending, %s\n", (int)length, at, rmd_policy_names());
+                            "lending, %s\n", (int)length, at, rmd_policy_names().text);
             return 0;
         }
         which[n] = k;
