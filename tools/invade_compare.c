@@ -16,7 +16,6 @@
 #define _GNU_SOURCE
 #include "invade.h"
 #include "libinvasive/base/now.h"
-#include "libinvasive/launch/preload.h"
 #include "libinvasive/launch/preload_list.h"
 #include "rmd/loop/text.h"
 

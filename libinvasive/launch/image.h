@@ -14,8 +14,6 @@
 #define INV_IMAGE_H
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 enum inv_image_verdict {
     INV_IMAGE_FITS,    /* or nothing is known against it */

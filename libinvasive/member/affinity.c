@@ -17,7 +17,6 @@
  * for, threads that the program creates are counted (strangers.h).
  */
 #define _GNU_SOURCE
-#include "libinvasive/base/environment.h"
 #include "libinvasive/hold/pin.h"
 #include "libinvasive/hold/strangers.h"
 #include "libinvasive/member/next.h"

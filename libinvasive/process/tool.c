@@ -21,7 +21,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 _Atomic(const struct inv_tool *) inv_tool_now;
 

@@ -10,7 +10,6 @@
 #include "../check.h"
 #include <omp.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <string.h>
 
 enum { MANY = 300 };
