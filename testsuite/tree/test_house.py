@@ -13,7 +13,7 @@ AT_MOST = {"circles of includes": 1, "files in the largest circle": 2,
            "circles between folders": 0, "includes of a higher layer": 0,
            "functions in the largest knot of the OpenMP runtime": 3,
            "files in the fullest folder": 35,
-           "file-scope variables": 119, "pronouns in comments and documents": 10}
+           "file-scope variables": 113, "pronouns in comments and documents": 10}
 # What there must be: raise the number with what you add.
 AT_LEAST = {"assertions": 476}
 
