@@ -22,6 +22,7 @@
 #include "libinvasive/base/cpulist.h"
 #include "libinvasive/base/now.h"
 #include "rmd/policy/policy.h"
+#include "libinvasive/launch/image.h"
 #include "libinvasive/launch/preload.h"
 #include "rmd/placement/smt.h"
 #include "libinvasive/table/socket.h"
@@ -34,7 +35,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SERVICE "/run/invasive/rmd.sock"
@@ -341,21 +341,14 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
     return true;
 }
 
-/* By whatever names; of a new one only once the trace is open. */
-static bool same_file(const char *a, const char *b)
-{
-    struct stat of_a, of_b;
-    return !strcmp(a, b) || (!stat(a, &of_a) && !stat(b, &of_b) && of_a.st_dev == of_b.st_dev &&
-                             of_a.st_ino == of_b.st_ino);
-}
-
 /* False, and has said why: before anything in them is lost.  trace NULL: there is none. */
 static bool open_files(struct invade_report *report, struct rmd_trace_file *trace,
                        const struct invade_options *o)
 {
     if (trace && !invade_trace_open(trace, o))
         return false;
-    bool one = o->trace_file && o->report_file && same_file(o->trace_file, o->report_file);
+    /* of a new one only once the trace is open */
+    bool one = o->trace_file && o->report_file && inv_same_file(o->trace_file, o->report_file);
     if (one)
         invade_say("--report=%s and --trace=%s are one file: the report would take the trace's "
                    "place; use two names", o->report_file, o->trace_file);
