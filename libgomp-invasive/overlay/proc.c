@@ -42,7 +42,7 @@ static unsigned long smaller_of (unsigned long a, unsigned long b)
 static struct {
     bool scarce; /* what find_default_team has found; the first use makes it known */
     /* Written once, by the thread that decides.  relaxed: the sizes themselves are constant since the first
-     * use, which each thread has seen (use.c). */
+     * use, which each thread has seen (first_use.c). */
     _Atomic int decided;
     /* The sizes between which is decided.  small is 0 where there is one size, since the user has asked
      * for it or the process is not managed. */
@@ -210,10 +210,9 @@ static unsigned default_team (void)
 }
 
 __thread bool gomp_team_default_known;
-bool gomp_threads_scarce;
 
 /* When the environment is read.  A process that may never use OpenMP is not to ask for a resource
- * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (use.c). */
+ * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (first_use.c). */
 void gomp_init_num_threads (void)
 {
     upstream_init_num_threads();
