@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 {
     const struct rmd_policy *policy = argc == 5 ? rmd_policy_named(argv[1]) : NULL;
     if (!policy) {
-        fprintf(stderr, "usage: decide %s PROCESSES CORES SECONDS\n", rmd_policy_names());
+        fprintf(stderr, "usage: decide %s PROCESSES CORES SECONDS\n", rmd_policy_names().text);
         return 2;
     }
     unsigned nprocs = (unsigned)atoi(argv[2]), ncores = (unsigned)atoi(argv[3]);

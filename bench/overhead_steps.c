@@ -18,7 +18,6 @@
 #include "invasive.h"
 
 #include <omp.h>
-#include <stdbool.h>
 
 #pragma weak inv_reinvade
 

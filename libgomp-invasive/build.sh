@@ -17,6 +17,9 @@
 # the same name.  Our additional files, in the folders beside it, are linked in as LIBS.
 set -eu
 
+# Folders of files that upstream does not have, from below.  make and the tests read this line.
+folders="program threads context sched region implicit task loop"
+
 here=$(cd "$(dirname "$0")" && pwd)
 die() { echo "libgomp-invasive/build.sh: $*" >&2; exit 1; }
 
@@ -143,17 +146,17 @@ fi
 cpu=$(sed -n 's/^config_path = //p' Makefile)
 [ -n "$cpu" ] || die "libgomp's Makefile has no config_path any more: this GCC release needs a look"
 path=$overlay
-for part in sched region task loop program; do path="$path $(dirname "$overlay")/$part"; done
+for part in $folders; do path="$path $(dirname "$overlay")/$part"; done
 for part in $cpu; do path="$path $src/libgomp/config/$part"; done
 path="$path $src/libgomp $src/include $src $include"
 for file in icv.c env.c error.c affinity.c bar.c task.c team.c mutex.c sem.c ptrlock.c lock.c proc.c parallel.c sections.c loop.c loop_ull.c iter.c iter_ull.c ordered.c; do
     grep -q "\b${file%.c}\.lo\b" Makefile ||
         die "GCC $release: libgomp does not build $file any more, which the overlay replaces"
 done
-ours="busy_wait.lo messages.lo objects.lo overflow.lo thread_limits.lo \
+ours="busy_wait.lo messages.lo objects.lo overflow.lo thread_limits.lo use.lo \
     context.lo cores.lo free_workers.lo hold.lo park.lo parking.lo ready.lo sleepers.lo source.lo spin.lo spinlock.lo suspended.lo threads.lo \
     unheld.lo watchdog.lo workers.lo \
-    carrier.lo costs.lo history.lo join.lo member.lo open.lo places.lo points.lo progress.lo region.lo run.lo tickets.lo tls.lo use.lo waiting.lo \
+    carrier.lo costs.lo history.lo join.lo member.lo open.lo places.lo points.lo progress.lo region.lo run.lo tickets.lo tls.lo first_use.lo waiting.lo \
     bound.lo help.lo taskqueue.lo taskpool.lo taskpoint.lo taskrun.lo taskdeps.lo taskgroup.lo taskloop.lo tasktarget.lo newer.lo \
     loop_split.lo loop_auto.lo"
 # The Makefile knows what its own objects were made from; this tells it of ours.

@@ -2,8 +2,8 @@
 /*
  * test_handover_stress.c - parking and the queues of the ready under fire: more threads than cores
  * pass barriers, for the number of milliseconds in argv[1] (default 2000).  Compiled with
- * sched/parking.c, ready.c, sleepers.c and park.c; what they need of libinvasive and of the rest of sched/ is
- * played here: two cores, and a list of unused ones.  There are no sources of work.
+ * parking.c and ready.c of threads/, sleepers.c and park.c of sched/; what they need of libinvasive
+ * and of the rest of sched/ is played here: two cores, and a list of unused ones.  There are no sources of work.
  *
  * What it checks: at most one thread computes on a core, and what it writes there, which is not
  * atomic, the next one sees (ThreadSanitizer watches); no wake-up is lost: a run that hangs is
@@ -91,7 +91,7 @@ void gomp_context_is_ready (struct gomp_context *context)
 
 /* --- threads.c, watchdog.c, free_workers.c: no thread is refused */
 
-_Atomic uint64_t gomp_refused_until;
+struct gomp_thread_supply gomp_thread_supply;
 unsigned gomp_free_workers_now (void)
 {
     return 0;

@@ -2,7 +2,7 @@
 /*
  * test_unheld_stress.c - unheld threads under fire: they run without a hold, are given cores and
  * give them on, for the number of milliseconds in argv[1] (default 2000).  Compiled with
- * sched/unheld.c; what that needs of libinvasive and cores.c is played here: three cores, whose
+ * threads/unheld.c; what that needs of libinvasive and cores.c is played here: three cores, whose
  * states are free, held, and taken away by an owner.
  *
  * What it checks:

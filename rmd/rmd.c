@@ -13,9 +13,7 @@
  * ended.  Both have abstract sockets, so that no file is left.
  */
 #define _GNU_SOURCE
-#ifdef HAVE_CONFIG_H
 #include "config.h"
-#endif
 #include "libinvasive/base/cpus.h"
 #include "rmd/restart/fd_holder.h"
 #include "rmd/serve/launcher.h"
@@ -44,10 +42,6 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "(version unknown)"
-#endif
 
 #define CONFIG_FILE "/etc/invasive/rmd.conf"
 #define SOCKET "/run/invasive/rmd.sock"
@@ -264,11 +258,6 @@ static bool read_settings(struct rmd_settings *s)
     return true;
 }
 
-static void apply_settings(void)
-{
-    rmd_log_level = rmd.settings.log_level;
-}
-
 /* --- reload */
 
 /* Settings that cannot change while rmd runs stay as they are; logs those that differ. */
@@ -296,7 +285,7 @@ static void reload_settings(void)
     if (read_settings(&fresh)) {
         keep_unreloadable(&fresh);
         rmd.settings = fresh;
-        apply_settings();
+        rmd_log_set_level(rmd.settings.log_level);
         rmd_users_reconfigured();
         rmd_log(RMD_NOTICE, "the configuration has been read again");
     } else {
@@ -597,7 +586,7 @@ int main(int argc, char **argv)
     rmd_log_no_wait();
     if (!read_settings(&rmd.settings))
         return 1;
-    apply_settings();
+    rmd_log_set_level(rmd.settings.log_level);
     if (start_rmd()) {
         end_rmd();
         return 1;

@@ -17,13 +17,12 @@
  *   invade_compare.c --compare
  */
 #define _GNU_SOURCE
-#ifdef HAVE_CONFIG_H
 #include "config.h"
-#endif
 #include "invade.h"
 #include "libinvasive/base/cpulist.h"
 #include "libinvasive/base/now.h"
 #include "rmd/policy/policy.h"
+#include "libinvasive/launch/image.h"
 #include "libinvasive/launch/preload.h"
 #include "rmd/placement/smt.h"
 #include "libinvasive/table/socket.h"
@@ -36,12 +35,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "(version unknown)"
-#endif
 
 #define SERVICE "/run/invasive/rmd.sock"
 
@@ -171,7 +165,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case OPT_POLICY:
         if (!rmd_policy_named(arg))
-            argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
+            argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names().text);
         o->policy = arg;
         return 0;
     case OPT_SMT:
@@ -347,26 +341,21 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
     return true;
 }
 
-/* By whatever names; of a new one only once the trace is open. */
-static bool same_file(const char *a, const char *b)
+/* False, and has said why: before anything in them is lost.  trace NULL: there is none. */
+static bool open_files(struct invade_report *report, struct rmd_trace_file *trace,
+                       const struct invade_options *o)
 {
-    struct stat of_a, of_b;
-    return !strcmp(a, b) || (!stat(a, &of_a) && !stat(b, &of_b) && of_a.st_dev == of_b.st_dev &&
-                             of_a.st_ino == of_b.st_ino);
-}
-
-/* False, and has said why: before anything in them is lost. */
-static bool open_files(struct invade_report *report, const struct invade_options *o, bool off)
-{
-    if (!off && !invade_trace_open(o))
+    if (trace && !invade_trace_open(trace, o))
         return false;
-    bool one = o->trace_file && o->report_file && same_file(o->trace_file, o->report_file);
+    /* of a new one only once the trace is open */
+    bool one = o->trace_file && o->report_file && inv_same_file(o->trace_file, o->report_file);
     if (one)
         invade_say("--report=%s and --trace=%s are one file: the report would take the trace's "
                    "place; use two names", o->report_file, o->trace_file);
     if (!one && invade_report_open(report, o))
         return true;
-    invade_trace_forget();
+    if (trace)
+        rmd_trace_file_discard(trace);
     return false;
 }
 
@@ -380,14 +369,15 @@ static bool environment_says_off(void)
     return off;
 }
 
-static void run_unmanaged(const struct invade_options *o, struct invade_report *report)
+static void run_unmanaged(const struct invade_options *o, struct invade_report *report,
+                          struct rmd_trace_file *trace)
 {
     unsetenv("INVASIVE_SOCKET"); /* a manager that we could not reach is none */
     unsetenv("INVASIVE_LAUNCH");
     unsetenv("INVASIVE_CORES");
     unsetenv("INVASIVE_REPORT");
     unsetenv(INV_STOCK_VARIABLE);
-    invade_trace_forget();
+    rmd_trace_file_discard(trace);
     invade_report_unmanaged(report, o->command);
     invade_exec(o);
 }
@@ -409,7 +399,7 @@ static void report_so_far(void *argument)
 static void run_off(const struct invade_options *o)
 {
     struct invade_report report;
-    if (!open_files(&report, o, true))
+    if (!open_files(&report, NULL, o))
         exit(INVADE_FAILED);
     invade_report_unmanaged(&report, o->command); /* not the one of the run before */
     invade_exec(o);
@@ -421,20 +411,21 @@ static void run_managed(const struct invade_options *given)
     struct invade_options options = *given, *o = &options;
     struct invade_paths paths = {0};
     struct invade_manager manager = {.control = -1};
+    struct rmd_trace_file trace = {.fd = -1};
     struct invade_report report;
-    if (!open_files(&report, o, false))
+    if (!open_files(&report, &trace, o))
         exit(INVADE_FAILED);
     if (!invade_find(&paths) || !find_manager(&manager, &paths, o))
-        run_unmanaged(o, &report);
+        run_unmanaged(o, &report, &trace);
     if (o->verbose)
         invade_say("%s rmd at %s, %u cores", manager.pid ? "private" : "using the", manager.socket,
                    manager.ncores);
     invade_learn_begin(o, manager.ncores);
     if (!invade_environment(&paths, &manager, o, &report)) {
         invade_stop(&manager);
-        run_unmanaged(o, &report);
+        run_unmanaged(o, &report, &trace);
     }
-    bool traced = invade_trace_start(&manager);
+    bool traced = invade_trace_start(&trace, &manager);
     if (!manager.pid && !report.ours && !traced && !o->learn)
         invade_exec(o);
     report.before = invade_load_now(&manager);
@@ -442,7 +433,7 @@ static void run_managed(const struct invade_options *given)
     uint64_t begin_ns = inv_now_ns();
     int status = invade_run(o, invade_exec, report_so_far, &run);
     double seconds = 1e-9 * (double)(inv_now_ns() - begin_ns);
-    report.traced = invade_trace_stop(&manager, o);
+    report.traced = invade_trace_stop(&trace, &manager, o) ? &trace : NULL;
     if (report.ours || report.traced)
         invade_report_write(&report, &manager, o->command, status);
     invade_learn_end(o, &report, &manager, status, seconds);

@@ -3,6 +3,7 @@
 #ifndef INVADE_H
 #define INVADE_H
 
+#include "client/trace_client.h"
 #include "libinvasive/launch/launch.h"
 
 #include <stdbool.h>
@@ -61,7 +62,7 @@ struct invade_load {
 struct invade_report {
     bool wanted; /* our processes are to keep records: INVASIVE_REPORT is ours to set */
     bool ours;   /* and we are to write the report; of ranks with an invade each, rank 0's is */
-    bool traced; /* the trace gets it as well */
+    struct rmd_trace_file *traced; /* gets it as well; NULL: no trace does */
     bool json;
     const char *file; /* NULL: stderr; INVADE_STDOUT or, as JSON, INVADE_STDOUT_JSON */
     FILE *text;       /* NULL: JSON, or nothing is wanted */
@@ -157,12 +158,12 @@ void invade_compare(const struct invade_options *options, invade_become managed)
     __attribute__((noreturn));
 
 /* invade_trace.c: false when the file cannot be written, which has been said; begin, true when there
- * is a trace then; there will be none, so a new file goes again; end, true when it is complete;
+ * is a trace then, else a new file goes again; end, true when it is complete;
  * the last chunk of a complete one, the report on its run as JSON. */
-bool invade_trace_open(const struct invade_options *options);
-bool invade_trace_start(const struct invade_manager *manager);
-void invade_trace_forget(void);
-bool invade_trace_stop(const struct invade_manager *manager, const struct invade_options *options);
-void invade_trace_add_report(const char *json);
+bool invade_trace_open(struct rmd_trace_file *file, const struct invade_options *options);
+bool invade_trace_start(struct rmd_trace_file *file, const struct invade_manager *manager);
+bool invade_trace_stop(struct rmd_trace_file *file, const struct invade_manager *manager,
+                       const struct invade_options *options);
+void invade_trace_add_report(struct rmd_trace_file *file, const char *json);
 
 #endif

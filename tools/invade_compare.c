@@ -14,12 +14,8 @@
  * and the next run begins when they have ended.
  */
 #define _GNU_SOURCE
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include "invade.h"
 #include "libinvasive/base/now.h"
-#include "libinvasive/launch/preload.h"
 #include "libinvasive/launch/preload_list.h"
 #include "rmd/loop/text.h"
 

@@ -4,9 +4,7 @@
  * promise: what they mean changes only together with "invade_report", the version.
  */
 #define _GNU_SOURCE
-#ifdef HAVE_CONFIG_H
 #include "config.h"
-#endif
 #include "invade.h"
 #include "invade_bounds.h"
 #include "invade_model.h"
@@ -20,10 +18,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION ""
-#endif
 
 enum { REPORT_VERSION = 1 };
 
@@ -193,8 +187,8 @@ static void share_name(struct place *to, const struct place *from)
 /* What addr2line knows about a job's places is true of its processes' as well. */
 static void share_names(struct job *j)
 {
-    sites_resolve(&j->sites, j->sites.count);
-    functions_resolve(&j->functions, j->functions.count);
+    places_resolve(j->sites.at, sizeof *j->sites.at, j->sites.count);
+    places_resolve(j->functions.at, sizeof *j->functions.at, j->functions.count);
     for (unsigned i = 0; i < j->count; i++) {
         struct process *p = &j->at[i];
         for (unsigned n = 0; n < p->sites.count; n++)

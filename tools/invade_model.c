@@ -115,26 +115,6 @@ static bool merge_sites(struct job *j)
     return true;
 }
 
-enum { PLACES_MOST = 512 };
-
-void sites_resolve(struct sites *all, unsigned count)
-{
-    struct place *places[PLACES_MOST];
-    unsigned n = 0;
-    for (; n < count && n < all->count && n < PLACES_MOST; n++)
-        places[n] = &all->at[n].place;
-    places_resolve(places, n);
-}
-
-void functions_resolve(struct functions *all, unsigned count)
-{
-    struct place *places[PLACES_MOST];
-    unsigned n = 0;
-    for (; n < count && n < all->count && n < PLACES_MOST; n++)
-        places[n] = &all->at[n].place;
-    places_resolve(places, n);
-}
-
 /* --- processes */
 
 static void fill_classes(struct process *p, double life)

@@ -28,7 +28,7 @@ struct place {
 };
 
 struct site {
-    struct place place;
+    struct place place; /* places_resolve */
     char function[INV_FUNCTION_BYTES]; /* "MPI_Recv"; printable */
     uint64_t calls, slept;
     double waited, longest;
@@ -42,7 +42,7 @@ struct sites {
 
 /* A function outlined from a parallel region; sums over its regions. */
 struct function {
-    struct place place;
+    struct place place; /* places_resolve */
     uint64_t regions, threads, barriers, sleeps, switches;
     double elapsed;
     double outside; /* core-seconds outside the code of implicit tasks; negative: not known */
@@ -139,11 +139,9 @@ bool regions_fill(struct process *process, unsigned cores);
 bool regions_merge(struct job *job);
 void regions_small_teams(struct job *job, const struct launch *launch);
 
-/* invade_symbols.c: names and source lines of places, as far as addr2line knows them. */
-void places_resolve(struct place **places, unsigned count);
-/* invade_model.c: the same of the first `count` of them, or of all. */
-void sites_resolve(struct sites *sites, unsigned count);
-void functions_resolve(struct functions *functions, unsigned count);
+/* invade_symbols.c: names and source lines of the places of `count` sites or functions, which begin with
+ * one and have `bytes` bytes each, as far as addr2line knows them. */
+void places_resolve(void *first, size_t bytes, unsigned count);
 
 /* invade_text.c, invade_json.c */
 void launch_print(FILE *to, struct launch *launch);

@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include "invade.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -162,11 +162,11 @@ static void fill_others(struct launch *l, const struct invade_report *r,
                     : -1;
 }
 
-static void add_to_trace(struct launch *l, char **command)
+static void add_to_trace(struct rmd_trace_file *trace, struct launch *l, char **command)
 {
     char *json = launch_json_text(l, command);
     if (json)
-        invade_trace_add_report(json);
+        invade_trace_add_report(trace, json);
     else
         invade_say("the trace has no report: no memory");
     free(json);
@@ -216,7 +216,7 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
                         "node: nothing to report; LLVM's and Intel's runtimes are left alone");
     end_text(r, status);
     if (r->traced && status != INVADE_STILL_RUNS)
-        add_to_trace(&l, command);
+        add_to_trace(r->traced, &l, command);
     bool two = status == INVADE_STILL_RUNS && r->json && is_stdout(r->file); /* no JSON is */
     if (r->json && !two && !launch_write_json(r->file, &l, command))
         cannot_write(r->file);

@@ -146,18 +146,26 @@ static void resolve_batch(struct place **places, unsigned count)
     free(text);
 }
 
-void places_resolve(struct place **all, unsigned count)
+static struct place *place_at(void *all, size_t bytes, unsigned i)
+{
+    return (void *)((char *)all + i * bytes);
+}
+
+void places_resolve(void *all, size_t bytes, unsigned count)
 {
     bool done[PLACES_MOST] = {false};
     unsigned n = count < PLACES_MOST ? count : PLACES_MOST;
     for (unsigned first = 0; first < n; first++) {
+        const struct place *of = place_at(all, bytes, first);
         struct place *batch[BATCH];
         unsigned in = 0;
-        for (unsigned i = first; i < n && in < BATCH; i++)
-            if (!done[i] && !all[i]->other && !strcmp(all[i]->file, all[first]->file)) {
+        for (unsigned i = first; i < n && in < BATCH; i++) {
+            struct place *p = place_at(all, bytes, i);
+            if (!done[i] && !p->other && !strcmp(p->file, of->file)) {
                 done[i] = true;
-                batch[in++] = all[i];
+                batch[in++] = p;
             }
+        }
         if (in)
             resolve_batch(batch, in);
     }

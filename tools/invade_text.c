@@ -73,10 +73,11 @@ static void print_sites(FILE *to, struct job *j)
         all += j->sites.at[i].waited;
     if (all <= 0)
         return;
-    sites_resolve(&j->sites, TOP_SITES);
+    unsigned shown = j->sites.count < TOP_SITES ? j->sites.count : TOP_SITES;
+    places_resolve(j->sites.at, sizeof *j->sites.at, shown);
     fprintf(to, "waited most in:\n%12s %6s %10s %10s %11s  %-20s %s\n", "seconds", "share", "calls",
             "slept", "longest ms", "function", "called at");
-    for (unsigned i = 0; i < j->sites.count && i < TOP_SITES; i++) {
+    for (unsigned i = 0; i < shown; i++) {
         const struct site *s = &j->sites.at[i];
         if (s->waited < all / 1000)
             break;
@@ -93,11 +94,12 @@ static void print_functions(FILE *to, struct job *j)
     double all = j->until - j->from;
     if (!j->functions.count)
         return;
-    functions_resolve(&j->functions, TOP_FUNCTIONS);
+    unsigned shown = j->functions.count < TOP_FUNCTIONS ? j->functions.count : TOP_FUNCTIONS;
+    places_resolve(j->functions.at, sizeof *j->functions.at, shown);
     fprintf(to, "most time in parallel regions:\n%12s %10s %9s %10s %8s %8s %8s %8s %11s %8s  %s\n",
             "seconds", "regions", "a second", "mean us", "threads", "barriers", "switches",
             "sleeps", "outside c*s", "cost s", "begins at");
-    for (unsigned i = 0; i < j->functions.count && i < TOP_FUNCTIONS; i++) {
+    for (unsigned i = 0; i < shown; i++) {
         const struct function *f = &j->functions.at[i];
         double n = (double)f->regions;
         if (f->elapsed < all / 1000)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Draws cores over time, stacked, a panel for each schedule, as in the figures 8 and 10 of
-papers/invasive-compute-balancing.txt.
+Schreiber et al.
 
     simulate_picture.py FILE.{png,svg,pdf} <SERIES     (rmctl simulate --series=SERIES)
 """

@@ -5,7 +5,7 @@
  *
  * A cell is a strip of water with periodic ends, advanced by a Rusanov scheme; cells do not touch,
  * so the result is the same with any number of threads.  No simulation of anything: it stands in
- * for one whose mesh refines and coarsens (papers/invasive-compute-balancing.txt 6.1, 6.4).
+ * for one whose mesh refines and coarsens (Schreiber et al., 6.1 and 6.4).
  *
  * A step is a serial part, as long as `serial` of its cells take, and the cells.
  *

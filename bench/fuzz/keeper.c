@@ -236,7 +236,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     input = (struct fuzz_input){data, bytes};
     nfds = 0;
-    rmd_log_level = RMD_ERROR;
+    rmd_log_set_level(RMD_ERROR);
     switch (fuzz_number(&input, 1) % 4) {
     case 0:
         be_rmd();

@@ -174,7 +174,8 @@ static void begin(void)
     static struct rmd_settings settings;
     static const struct rmd_users_options options = {.sys_root = "", .several = true};
     rmd_config_defaults(&settings);
-    settings.log_level = rmd_log_level = RMD_ERROR;
+    settings.log_level = RMD_ERROR;
+    rmd_log_set_level(RMD_ERROR);
     settings.enforce = RMD_ENFORCE_NONE;
     server.access_for = (struct rmd_access){.several = true, .group = RMD_GROUP_ANY};
     if (inv_topology_emulate(&topology, "8", false) ||

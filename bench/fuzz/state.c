@@ -124,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static struct rmd_domain before, after;
     struct fuzz_input in = {data, bytes};
-    rmd_log_level = RMD_ERROR;
+    rmd_log_set_level(RMD_ERROR);
     begin(&before, fuzz_number(&in, 1) & 1);
     for (unsigned i = 0; i < 16 && in.left > 0; i++)
         if (fuzz_number(&in, 1) & 1)

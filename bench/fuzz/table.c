@@ -23,7 +23,7 @@ static struct rmd_domain d;
 
 static void begin(void)
 {
-    rmd_log_level = RMD_ERROR;
+    rmd_log_set_level(RMD_ERROR);
     fuzz_domain_open(&d);
     fuzz_domain_admit(&d);
 }

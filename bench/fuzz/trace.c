@@ -268,7 +268,7 @@ static void check_file(bool full)
 
 static void begin(void)
 {
-    rmd_log_level = RMD_ERROR;
+    rmd_log_set_level(RMD_ERROR);
     fuzz_domain_open(&d);
     fuzz_domain_admit(&d);
     for (unsigned i = 0; i < MEMBERS; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * contexts.pml - implicit tasks that wait as contexts (region/carrier.c, sched/suspended.c; gomp_unpark of sleepers.c,
+ * contexts.pml - implicit tasks that wait as contexts (implicit/carrier.c, sched/suspended.c; gomp_unpark of sleepers.c,
  * gomp_park_context of parking.c; gomp_stop_wanting and gomp_want_cores of cores.c), every
  * interleaving.
  *

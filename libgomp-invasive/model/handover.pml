@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * handover.pml - how the threads of one managed process hand their cores to each other
- * (sched/parking.c, sleepers.c, ready.c, cores.c, and hold.c), every interleaving.
+ * (parking.c and ready.c of threads/; sleepers.c, cores.c and hold.c of sched/), every interleaving.
  *
  * NT threads on two cores pass a barrier ROUNDS times, or, with WITH_LOCK, each enters a critical
  * section so often.  A thread that has to wait parks and passes its core on: to a thread that is ready,

@@ -38,11 +38,14 @@ static unsigned long smaller_of (unsigned long a, unsigned long b)
     return a < b ? a : b;
 }
 
-/* The default size.  Written at the first use, under its lock, but for `decided`. */
+/* The default size.  Written at the first use, under its lock, or while the library is loaded, but for
+ * `decided`. */
 static struct {
-    bool scarce; /* what find_default_team has found; the first use makes it known */
+    unsigned found; /* by find_default_team, which looks once: what is left of limits changes; 0: not yet */
+    bool scarce;    /* what it has found beside that; the first use makes it known */
+    enum { UNSEEN, WAITS, WAITS_NOT } busy; /* do threads of the program wait for each other in loops? */
     /* Written once, by the thread that decides.  relaxed: the sizes themselves are constant since the first
-     * use, which each thread has seen (use.c). */
+     * use, which each thread has seen (first_use.c). */
     _Atomic int decided;
     /* The sizes between which is decided.  small is 0 where there is one size, since the user has asked
      * for it or the process is not managed. */
@@ -118,10 +121,9 @@ static bool has_sections (void)
 /* Do threads wait for each other in loops of their own?  Looked for once. */
 static bool busy_waits (void)
 {
-    static int answer; /* 0: not looked yet, 1 yes, 2 no; while the default team is found */
-    if (answer == 0)
-        answer = gomp_program_busy_waits() ? 1 : 2;
-    return answer == 1;
+    if (size.busy == UNSEEN)
+        size.busy = gomp_program_busy_waits() ? WAITS : WAITS_NOT;
+    return size.busy == WAITS;
 }
 
 /* Can a team that is larger than the cores gain anything?  Cores come and go in the middle of a region
@@ -199,21 +201,17 @@ static unsigned find_default_team (void)
     return fit_team(cores_that_meet(cores), cores);
 }
 
-/* Found once: what is left of limits changes.  While the library is loaded, or under the lock of
- * the first use. */
 static unsigned default_team (void)
 {
-    static unsigned found;
-    if (!found)
-        found = find_default_team();
-    return found;
+    if (!size.found)
+        size.found = find_default_team();
+    return size.found;
 }
 
 __thread bool gomp_team_default_known;
-bool gomp_threads_scarce;
 
 /* When the environment is read.  A process that may never use OpenMP is not to ask for a resource
- * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (use.c). */
+ * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (first_use.c). */
 void gomp_init_num_threads (void)
 {
     upstream_init_num_threads();
@@ -243,7 +241,7 @@ void gomp_settle_default_team (void)
     if (environment_says("OMP_NUM_THREADS", n) || environment_says("OMP_NUM_THREADS_ALL", n))
         return;
     n = smaller_of(default_team(), limit);
-    gomp_threads_scarce = size.scarce;
+    gomp_thread_supply.scarce = size.scarce;
     unsigned cores = inv_domain_cores();
     gomp_team_settings.single_threads_join = n == 1 && single_threads_are_bound(cores);
     gomp_global_icv.nthreads_var = n;

@@ -6,7 +6,7 @@
  * The calls keep upstream's names and contracts: gomp_new_team makes the structure,
  * gomp_team_start opens the region and returns with the caller as thread number 0,
  * gomp_team_end returns when all implicit and explicit tasks are done.  What happens in
- * between is in region/ and task/help.c; which thread computes on which core is in sched/.
+ * between is in implicit/ and task/help.c; which thread computes on which core is in sched/.
  */
 #include "libgomp.h"
 #include "bound.h"
@@ -456,14 +456,14 @@ static bool is_elastic (const struct gomp_region *region, const gomp_simple_barr
         return false;
     if (gomp_threads_stay() && n <= gomp_cores_at_hand() && may_have_both(dock))
         return false;
-    return !gomp_threads_scarce || dock->size < n || !dock->workers[n - 1];
+    return !gomp_thread_supply.scarce || dock->size < n || !dock->workers[n - 1];
 }
 
 /* The same of a nested region.  Only where implicit tasks are contexts: for each kernel thread that waits in a nested
  * region another one would have to be made. */
 static bool nested_is_elastic (const struct gomp_region *region)
 {
-    return may_be_elastic(region) && !gomp_threads_scarce && gomp_regions_may_be_light();
+    return may_be_elastic(region) && !gomp_thread_supply.scarce && gomp_regions_may_be_light();
 }
 
 static void open_nested (struct gomp_region *region)

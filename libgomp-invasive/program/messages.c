@@ -11,18 +11,12 @@
 
 /* What has been said while the library was loaded.  Written by the thread that loads us, but for the stream. */
 static struct {
-    bool loading; /* is the library being loaded? */
     /* Taken away by the one thread that writes it out (acq_rel: partner is that exchange in another thread). */
     FILE *_Atomic stream;
     char *text;
     size_t bytes;
     unsigned long size; /* the default team size that the text shows */
-} held = {.loading = true};
-
-bool gomp_use_loading (void)
-{
-    return held.loading;
-}
+} held;
 
 /* Where the program had not asked for a resource manager yet, the default team size is another by now. */
 static void write_held (void)
@@ -55,7 +49,7 @@ void gomp_messages_release (void)
 
 FILE *gomp_messages (void)
 {
-    if (!held.loading) {
+    if (!gomp_use_loading()) {
         gomp_messages_end(true);
         return stderr;
     }
@@ -69,6 +63,5 @@ FILE *gomp_messages (void)
 
 void gomp_messages_loaded (void)
 {
-    held.loading = false;
     held.size = gomp_global_icv.nthreads_var;
 }

@@ -16,7 +16,7 @@ extern FILE *gomp_messages (void);
 extern void gomp_messages_release (void);
 /* The same; show: else what has been said is forgotten. */
 extern void gomp_messages_end (bool show);
-/* The library has been loaded, by the calling thread. */
+/* The library has been loaded, by the calling thread: the default team size is known. */
 extern void gomp_messages_loaded (void);
 #pragma GCC visibility pop
 #endif

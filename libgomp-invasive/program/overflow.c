@@ -20,22 +20,26 @@ enum { HANDLER_STACK_BYTES = 65536 };
 static __thread void *handler_stack __attribute__((tls_model("initial-exec"), used));
 #define handler_stack GOMP_OWN(handler_stack)
 
-/* --- guards */
+/* Written by threads that make stacks. */
+static struct {
+    /* All guards, the newest first.  Pushed with release, read with acquire, by signal handlers. */
+    _Atomic(struct gomp_guard *) guards;
+    _Atomic bool handled; /* exchanged by the first thread that makes a stack */
+} overflow;
 
-/* All of them, the newest first.  Pushed with release, read with acquire, by signal handlers. */
-static _Atomic(struct gomp_guard *) guards;
+/* --- guards */
 
 void gomp_overflow_guard (struct gomp_guard *guard)
 {
-    guard->older = atomic_load_explicit(&guards, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&guards, &guard->older, guard, memory_order_release,
-                                                  memory_order_relaxed))
+    guard->older = atomic_load_explicit(&overflow.guards, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&overflow.guards, &guard->older, guard,
+                                                  memory_order_release, memory_order_relaxed))
         ;
 }
 
 static const struct gomp_guard *guard_around (const void *addr)
 {
-    const struct gomp_guard *g = atomic_load_explicit(&guards, memory_order_acquire);
+    const struct gomp_guard *g = atomic_load_explicit(&overflow.guards, memory_order_acquire);
     while (g && (uintptr_t)addr - (uintptr_t)g->first >= g->bytes)
         g = g->older;
     return g;
@@ -88,9 +92,9 @@ static void on_fault (int signal, siginfo_t *info, void *unused)
 
 static void handle_faults (void)
 {
-    static _Atomic bool done; /* exchanged by the first thread of the process */
     struct sigaction old, ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    if (atomic_load_explicit(&done, memory_order_relaxed) || atomic_exchange(&done, true))
+    if (atomic_load_explicit(&overflow.handled, memory_order_relaxed) ||
+        atomic_exchange(&overflow.handled, true))
         return;
     if (sigaction(SIGSEGV, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) &&
         old.sa_handler == SIG_DFL)

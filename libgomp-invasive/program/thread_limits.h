@@ -20,10 +20,5 @@ extern unsigned long gomp_threads_to_spare (void);
 /* Does RLIMIT_AS leave a process that is not managed yet the address space for the core table, so many
  * threads and those of our own? */
 extern bool gomp_space_to_join (unsigned nthreads);
-/* Limits let this process start so few threads that those of all teams may not fit, if many
- * threads of the program begin regions or regions are nested (proc.c).  So regions of default teams
- * are bound (region.h), and their threads are made before the size is told.  Constant after the
- * first use. */
-extern bool gomp_threads_scarce;
 #pragma GCC visibility pop
 #endif

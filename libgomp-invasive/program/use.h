@@ -34,14 +34,16 @@ static inline struct gomp_task_icv *gomp_default_icv (void)
     return __builtin_expect(icv != NULL, 1) ? icv : gomp_find_thread_icv();
 }
 
-/* Have threads that the program has created begun to use OpenMP? */
+/* Have threads that the program has created begun to use OpenMP?  The second function says so. */
 extern bool gomp_use_has_further_threads (void);
+extern void gomp_use_by_further_thread (void);
 /* All constructors that read the environment have run. */
 extern void gomp_use_loaded (void);
 /* Must a process that has just been loaded find its default team size at once? */
 extern bool gomp_use_at_once (void);
-/* Is the library being loaded, by the calling thread? */
+/* Is the library being loaded, by the calling thread?  From the second function on it is not. */
 extern bool gomp_use_loading (void);
+extern void gomp_use_is_loaded (void);
 /* Bind the calling thread to the first place, or only note that place where the thread has, or will
  * have, a core of the resource manager's. */
 extern void gomp_take_first_place (void);

@@ -35,10 +35,11 @@ static unsigned processors_now (void)
     return inv_cpus_get(0, &cpus) == 0 ? (unsigned)inv_cpus_count(&cpus) : 0;
 }
 
-/* Written by threads that begin regions.  relaxed: no data goes with it. */
+/* Written by threads that begin regions.  relaxed where no data goes with it. */
 static struct {
     _Atomic bool begun;  /* a first region has; stays so */
     _Atomic bool looked; /* whether a large team is better off alone; likewise */
+    _Atomic bool joined; /* or tried to; stays so.  Stored with release; partner: the acquire load of join_first */
     /* So many threads have been in the teams of a nested region and of the region around it together, at most.  A
      * top-level region that does not see it leaves it to the next one. */
     _Atomic unsigned most_nested;
@@ -65,8 +66,7 @@ static void join_alone (unsigned nthreads)
 
 static void join_first (unsigned nthreads)
 {
-    static _Atomic bool tried;
-    if (atomic_load_explicit(&tried, memory_order_acquire))
+    if (atomic_load_explicit(&first.joined, memory_order_acquire))
         return;
     atomic_store_explicit(&first.begun, true, memory_order_relaxed);
     inv_bind_threads();
@@ -78,7 +78,7 @@ static void join_first (unsigned nthreads)
     inv_set_work_probe(gomp_leaves_work);
     inv_set_task_point(gomp_sources.explicit->task_point);
     inv_set_give_way(&gomp_give_way);
-    atomic_store_explicit(&tried, true, memory_order_release);
+    atomic_store_explicit(&first.joined, true, memory_order_release);
 }
 
 void gomp_sched_join (unsigned nthreads)

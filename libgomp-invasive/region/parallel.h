@@ -10,7 +10,7 @@
 #define GOMP_PARALLEL_H 1
 
 #include "libgomp.h"
-#include "thread_limits.h"
+#include "threads.h"
 #include <stdatomic.h>
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
@@ -63,7 +63,7 @@ static inline unsigned gomp_team_is_for (void (*fn) (void *), unsigned requested
         gomp_tell_default_team();
     if (__builtin_expect(gomp_team_settings.adaptive, 0))
         gomp_team_find_limit(fn, requested);
-    if (__builtin_expect(gomp_threads_scarce, 0))
+    if (__builtin_expect(gomp_thread_supply.scarce, 0))
         requested = gomp_team_secure(requested);
     return requested;
 }

@@ -143,6 +143,8 @@ static struct {
     struct link_map *last_at_start;
     /* Written by masters.  Once strict, always: a pool whose threads have kept data cannot go back. */
     _Atomic int decision;
+    _Atomic int asked; /* the decision that gomp_ties_are_new was last called with; by any thread */
+    _Atomic unsigned long long loads; /* of objects, when `decision` was made; written by masters */
 } ties;
 
 void gomp_tls_loaded (void)
@@ -178,7 +180,6 @@ bool gomp_threads_stay (void)
 
 bool gomp_strict_threads (void)
 {
-    static _Atomic unsigned long long loads_seen;
     int now = atomic_load_explicit(&ties.decision, memory_order_relaxed);
     if (now == STRICT)
         return true;
@@ -186,9 +187,9 @@ bool gomp_strict_threads (void)
         return false;
     unsigned long long loads = 0;
     dl_iterate_phdr(count_loads, &loads);
-    if (now != UNKNOWN && loads == loads_seen)
+    if (now != UNKNOWN && loads == ties.loads)
         return false;
-    atomic_store_explicit(&loads_seen, loads, memory_order_relaxed);
+    atomic_store_explicit(&ties.loads, loads, memory_order_relaxed);
     now = decide_binding();
     if (now == MOVABLE)
         gomp_contexts_find_exceptions();
@@ -198,10 +199,9 @@ bool gomp_strict_threads (void)
 
 bool gomp_ties_are_new (void)
 {
-    static _Atomic int seen;
     int now = atomic_load_explicit(&ties.decision, memory_order_relaxed);
-    return now != atomic_load_explicit(&seen, memory_order_relaxed) &&
-           atomic_exchange_explicit(&seen, now, memory_order_relaxed) != now;
+    return now != atomic_load_explicit(&ties.asked, memory_order_relaxed) &&
+           atomic_exchange_explicit(&ties.asked, now, memory_order_relaxed) != now;
 }
 
 struct tie {

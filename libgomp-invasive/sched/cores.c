@@ -7,7 +7,6 @@
 #include "free_workers.h"
 #include "ready.h"
 #include "source.h"
-#include "thread_limits.h"
 #include "threads.h"
 #include "unheld.h"
 #include "watchdog.h"
@@ -86,23 +85,25 @@ static bool worker_will_park (void)
            gomp_free_worker_goes_on();
 }
 
+static struct {
+    /* So many cores the process can use at most; UINT_MAX: not known.  Writers: threads that begin a region.
+     * relaxed: a thread that reads an older value may not ask for cores, and then the watchdog does. */
+    _Atomic unsigned useful;
+    _Atomic bool showing; /* written by the thread that is in show_a_worker */
+} cores = {.useful = UINT_MAX};
+
 /* A worker must be there that lenders of cores find.  One thread at a time sees to that: threads
  * that come meanwhile may rely on it. */
 static void show_a_worker (void)
 {
-    static _Atomic bool showing;
-    if (gomp_threads_scarce) /* the watchdog finds free cores, if a little later */
+    if (gomp_thread_supply.scarce) /* the watchdog finds free cores, if a little later */
         return;
-    if (gomp_refused_lately() || worker_will_park() || atomic_exchange(&showing, true))
+    if (gomp_refused_lately() || worker_will_park() || atomic_exchange(&cores.showing, true))
         return;
     if (gomp_no_worker_is_parked())
         gomp_free_worker_start(INV_HOLD_NONE);
-    atomic_store(&showing, false);
+    atomic_store(&cores.showing, false);
 }
-
-/* So many cores the process can use at most; UINT_MAX: not known.  Writers: threads that begin a region.
- * relaxed: a thread that reads an older value may not ask for cores, and then the watchdog does. */
-static _Atomic unsigned useful_cores = UINT_MAX;
 
 /* Has the process all cores that it can use?  Borrowed cores that are asked back do not count.
  * After a full fence behind the queueing of work; partner: a thread that gives its core up, which looks for work
@@ -110,7 +111,7 @@ static _Atomic unsigned useful_cores = UINT_MAX;
 static bool has_all_useful_cores (void)
 {
     unsigned us = inv_process.slot + 1, found = 0;
-    unsigned useful = atomic_load_explicit(&useful_cores, memory_order_relaxed);
+    unsigned useful = atomic_load_explicit(&cores.useful, memory_order_relaxed);
     if (inv_process.anonymous || useful > inv_process.ncores)
         return false;
     for (unsigned core = 0; core < inv_process.ncores && found < useful; core++) {
@@ -126,8 +127,8 @@ void gomp_cores_are_useful (unsigned count)
     if (!inv_managed())
         return;
     /* Threads that begin regions at the same time are not to write to one line each time. */
-    if (atomic_load_explicit(&useful_cores, memory_order_relaxed) != count)
-        atomic_store_explicit(&useful_cores, count, memory_order_relaxed);
+    if (atomic_load_explicit(&cores.useful, memory_order_relaxed) != count)
+        atomic_store_explicit(&cores.useful, count, memory_order_relaxed);
     if (inv_want_get(inv_process.table, inv_process.slot) && has_all_useful_cores())
         gomp_stop_wanting();
 }

@@ -5,7 +5,7 @@
  * The idea: a task that no thread would steal is run at once, in a struct on its creator's stack,
  * without any atomic operation (task.c).  Only when a thread idles or may soon, a task is queued:
  * in a deque of its creator's thread number (taskqueue.h), from where idle members steal
- * (taskrun.c).  That is the cut-off of papers/transient-and-persistent-imbalance.txt VI-VII.
+ * (taskrun.c).  That is the cut-off of "Handling Transient and Persistent Imbalance", VI and VII.
  *
  * Counting.  A team has no counter of tasks.  Each thread number counts what it has created and
  * what it has completed in a slot of its own; a barrier adds them up when all have arrived (see

@@ -27,11 +27,6 @@ static struct {
     _Atomic unsigned callers[INV_PARKED_MAX];
 } entries = {.free = ~UINT64_C(0), .handed = {[0 ... INV_PARKED_MAX - 1] = INV_HOLD_NONE}};
 
-static struct inv_slot *our_slot(void)
-{
-    return inv_slot_at(inv_process.table, inv_process.slot);
-}
-
 /* An entry for the caller: the one that it had last if no other thread uses it.  Threads of the process that wake
  * workers begin with the first entry, and lenders of other processes with the last one (inv_parked_take), so both
  * find the same few workers again and again, whose data is in a core's cache. */
@@ -114,7 +109,7 @@ bool inv_worker_park(_Atomic uint32_t *word, uint32_t expected)
     int i = entry_alloc();
     if (i < 0)
         return false;
-    struct inv_slot *slot = our_slot();
+    struct inv_slot *slot = inv_own_slot();
     struct inv_parked *entry = &slot->parked_workers[i];
     uint32_t seen = atomic_load_explicit(&entry->bell, memory_order_relaxed);
     inv_assert(!(atomic_load_explicit(&entries.free, memory_order_relaxed) >> i & 1));
@@ -168,7 +163,7 @@ static bool wake_one(int i, int hold, int core)
      * and run before the caller has come out of the system call that wakes it. */
     if (hold != INV_HOLD_NONE)
         atomic_fetch_add(&entries.callers[i], 1);
-    bool taken = withdraw_bit(our_slot(), i);
+    bool taken = withdraw_bit(inv_own_slot(), i);
     if (taken) {
         /* A caller without a hold leaves NONE here, as take_handed does.  Meanwhile another waker
          * may have woken the worker, and the worker may have parked again and been handed a hold. */
@@ -187,7 +182,7 @@ static bool wake_any(int hold, int core)
 {
     /* seq_cst: partner is inv_worker_park, which sets its bit and then looks at the word that the
      * caller may have raised before (gomp_workers_trim) */
-    uint64_t bits = atomic_load(&our_slot()->parked);
+    uint64_t bits = atomic_load(&inv_own_slot()->parked);
     for (; bits; bits &= bits - 1)
         if (wake_one(__builtin_ctzll(bits), hold, core))
             return true;
@@ -207,7 +202,7 @@ bool inv_parked_wake_unheld(int core)
 unsigned inv_parked_count(void)
 {
     return (unsigned)__builtin_popcountll(
-        atomic_load_explicit(&our_slot()->parked, memory_order_relaxed));
+        atomic_load_explicit(&inv_own_slot()->parked, memory_order_relaxed));
 }
 
 void inv_parked_forget(void)

@@ -192,8 +192,7 @@ void inv_slot_tell_binding(void)
 {
     /* seq_cst, after the process has become managed; partner: inv_threads_bind in another thread */
     atomic_thread_fence(memory_order_seq_cst);
-    atomic_store_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->binds,
-                          inv_threads_are_bound(), memory_order_relaxed);
+    atomic_store_explicit(&inv_own_slot()->binds, inv_threads_are_bound(), memory_order_relaxed);
 }
 
 bool inv_slot_binds(unsigned slot)

@@ -37,25 +37,14 @@ void inv_waits_forget(void)
     atomic_store(&inv_waits.holds_until_ns, 0);
 }
 
-static struct inv_slot *our_slot(void)
-{
-    return inv_slot_at(inv_process.table, inv_process.slot);
-}
-
-static inv_word word_of(int core)
-{
-    return atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
-                                memory_order_acquire);
-}
-
 static bool held_by_us(int core)
 {
-    return core >= 0 && inv_word_holder(word_of(core)) == inv_process.slot + 1;
+    return core >= 0 && inv_word_holder(inv_core_word(core)) == inv_process.slot + 1;
 }
 
 static bool owned_by_us(int core)
 {
-    return core >= 0 && inv_word_owner(word_of(core)) == inv_process.slot + 1;
+    return core >= 0 && inv_word_owner(inv_core_word(core)) == inv_process.slot + 1;
 }
 
 /* The home core of this thread's wait; INV_NO_CORE when another thread's is in the slot. */
@@ -77,7 +66,7 @@ bool inv_evicted_waits(void) { return evicted_thread.tid != 0; }
 
 uint32_t inv_bell_read(void)
 {
-    return atomic_load_explicit(&our_slot()->bell, memory_order_seq_cst);
+    return atomic_load_explicit(&inv_own_slot()->bell, memory_order_seq_cst);
 }
 
 /* Make `core` the home of this thread, unless another thread's is in the slot. */
@@ -85,11 +74,11 @@ static void take_home(int core)
 {
     int nobody = INV_NO_CORE;
     inv_assert(core >= 0 && home == INV_NO_CORE);
-    if (atomic_load_explicit(&our_slot()->home, memory_order_relaxed) != INV_NO_CORE)
+    if (atomic_load_explicit(&inv_own_slot()->home, memory_order_relaxed) != INV_NO_CORE)
         return;
     int tid = inv_threads_are_bound() ? inv_own_tid() : 0;
-    atomic_store_explicit(&our_slot()->home_tid, tid, memory_order_relaxed);
-    if (atomic_compare_exchange_strong(&our_slot()->home, &nobody, core))
+    atomic_store_explicit(&inv_own_slot()->home_tid, tid, memory_order_relaxed);
+    if (atomic_compare_exchange_strong(&inv_own_slot()->home, &nobody, core))
         home = core;
 }
 
@@ -172,7 +161,7 @@ void inv_wait_begin(void)
 
 static bool sleep_on_bell(uint32_t seen, int64_t timeout_ns)
 {
-    struct inv_slot *slot = our_slot();
+    struct inv_slot *slot = inv_own_slot();
     /* A ringer has taken the core for us, but there was nothing for us: give it on. */
     if (home != INV_NO_CORE && inv_core_claim(inv_process.table, (unsigned)home, inv_process.slot))
         inv_hold_release(home);
@@ -229,7 +218,7 @@ static void change_home(int core)
     int old = home;
     inv_assert(old >= 0 && core != old);
     home = core;
-    atomic_store(&our_slot()->home, core);
+    atomic_store(&inv_own_slot()->home, core);
     if (old != INV_NO_CORE && inv_core_forgo(t, (unsigned)old, inv_process.slot))
         inv_core_offer(t, (unsigned)old, inv_process.slot);
 }
@@ -321,9 +310,9 @@ static int await_hold(uint64_t start, struct inv_sched_latency *latency)
 static int regain_hold(uint64_t start)
 {
     struct inv_sched_latency latency = {.changed = false};
-    atomic_fetch_add_explicit(&our_slot()->sleepers, 1, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&inv_own_slot()->sleepers, 1, memory_order_seq_cst);
     int hold = await_hold(start, &latency);
-    atomic_fetch_sub_explicit(&our_slot()->sleepers, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&inv_own_slot()->sleepers, 1, memory_order_relaxed);
     inv_sched_latency_restore(&latency);
     return hold;
 }
@@ -334,7 +323,7 @@ static void leave_home(int hold)
     inv_assert(inv_hold_is_valid(hold));
     if (home == hold && home != INV_NO_CORE) {
         home = INV_NO_CORE;
-        atomic_store(&our_slot()->home, INV_NO_CORE);
+        atomic_store(&inv_own_slot()->home, INV_NO_CORE);
     } else if (home != INV_NO_CORE)
         change_home(INV_NO_CORE);
     inv_assert(home == INV_NO_CORE);
@@ -348,7 +337,7 @@ static bool ask_or_evict(int core)
     uint64_t now = inv_now_ns();
     if (home == core && inv_core_claim(t, (unsigned)core, inv_process.slot))
         return true;
-    bool asked = asked_core == core && inv_word_reclaim(word_of(core));
+    bool asked = asked_core == core && inv_word_reclaim(inv_core_word(core));
     enum inv_reclaim answer = inv_core_reclaim(t, (unsigned)core, inv_process.slot);
     if (answer != INV_RECLAIM_ASKED)
         return answer == INV_RECLAIM_GOT;
@@ -398,7 +387,7 @@ int inv_first_hold(uint64_t limit_ns)
 
 static void account_reclaim(uint64_t start)
 {
-    struct inv_counters *c = &our_slot()->counters;
+    struct inv_counters *c = &inv_own_slot()->counters;
     uint64_t took = inv_now_ns() - start;
     atomic_fetch_add_explicit(&c->reclaim_wait_ns, took, memory_order_relaxed);
     uint64_t most = atomic_load_explicit(&c->reclaim_wait_max_ns, memory_order_relaxed);

@@ -594,7 +594,7 @@ static const char *interpreter_of(const struct object *program)
     return text[s->p_filesz - 1] ? NULL : text;
 }
 
-static bool same_file(const char *a, const char *b)
+bool inv_same_file(const char *a, const char *b)
 {
     struct stat of_a, of_b;
     return !strcmp(a, b) || (!stat(a, &of_a) && !stat(b, &of_b) && of_a.st_dev == of_b.st_dev &&
@@ -638,7 +638,7 @@ static bool is_older_glibc(struct walk *w, struct inv_image *image)
 static bool is_foreign(struct walk *w, struct inv_image *image)
 {
     const char *own = own_interpreter();
-    if (!own || same_file(own, w->interpreter))
+    if (!own || inv_same_file(own, w->interpreter))
         return false;
     if (!strcmp(base_name(own), base_name(w->interpreter)))
         return is_older_glibc(w, image);

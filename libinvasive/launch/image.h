@@ -15,7 +15,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 enum inv_image_verdict {
     INV_IMAGE_FITS,    /* or nothing is known against it */
@@ -45,5 +44,8 @@ struct inv_image {
  */
 void inv_image_look(struct inv_image *image, const char *file, const char *preload,
                     const char *library_path);
+
+/* Do two paths name one file, which is there, or are they the same?  Async-signal-safe. */
+bool inv_same_file(const char *a, const char *b);
 
 #endif

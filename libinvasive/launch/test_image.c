@@ -10,7 +10,6 @@
 #define _GNU_SOURCE
 #include "libinvasive/launch/image.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

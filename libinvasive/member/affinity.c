@@ -17,10 +17,9 @@
  * for, threads that the program creates are counted (strangers.h).
  */
 #define _GNU_SOURCE
-#include "libinvasive/base/environment.h"
-#include "libinvasive/base/next.h"
 #include "libinvasive/hold/pin.h"
 #include "libinvasive/hold/strangers.h"
+#include "libinvasive/member/next.h"
 #include "libinvasive/process/thread.h"
 
 #include <pthread.h>
@@ -29,18 +28,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+struct inv_next inv_next;
+
 #pragma GCC visibility push(default)
-
-typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-typedef int get_fn(pid_t, size_t, cpu_set_t *);
-typedef int pthread_get_fn(pthread_t, size_t, cpu_set_t *);
-typedef int set_fn(pid_t, size_t, const cpu_set_t *);
-typedef int pthread_set_fn(pthread_t, size_t, const cpu_set_t *);
-
-/* Of inv_next_definition; writers: threads that call the function. */
-static struct {
-    _Atomic(void *) create, get, pthread_get, set, pthread_set;
-} next;
 
 struct start {
     void *(*function)(void *);
@@ -86,14 +76,13 @@ static bool has_affinity(const pthread_attr_t *attr)
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
                    void *argument)
 {
-    create_fn *create = (create_fn *)inv_next_definition(&next.create, "pthread_create");
     struct start how = {function, argument, inv_thread_pinned() && !has_affinity(attr),
                         inv_creates_strangers()};
     struct start *start;
     if ((!how.unpin && !how.stranger) || !(start = malloc(sizeof *start)))
-        return create(thread, attr, function, argument);
+        return INV_NEXT(pthread_create)(thread, attr, function, argument);
     *start = how;
-    int error = create(thread, attr, begin_thread, start);
+    int error = INV_NEXT(pthread_create)(thread, attr, begin_thread, start);
     if (error)
         free(start);
     return error;
@@ -125,7 +114,7 @@ static bool is_pinned_caller(pid_t pid)
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
 {
-    int result = ((get_fn *)inv_next_definition(&next.get, "sched_getaffinity"))(pid, size, mask);
+    int result = INV_NEXT(sched_getaffinity)(pid, size, mask);
     if (result == 0 && (is_pinned_caller(pid) ||
                         (is_widened(size, mask) && (pid == 0 || pid == syscall(SYS_gettid)))))
         show_own_mask(size, mask);
@@ -134,8 +123,7 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
 
 int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *mask)
 {
-    void *found = inv_next_definition(&next.pthread_get, "pthread_getaffinity_np");
-    int result = ((pthread_get_fn *)found)(thread, size, mask);
+    int result = INV_NEXT(pthread_getaffinity_np)(thread, size, mask);
     if (result == 0 && ((inv_thread_pinned() && pthread_equal(thread, pthread_self())) ||
                         is_widened(size, mask)))
         show_own_mask(size, mask);
@@ -156,15 +144,14 @@ int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask)
 {
     if (is_pinned_caller(pid) && may_run_there(size, mask))
         return 0;
-    return ((set_fn *)inv_next_definition(&next.set, "sched_setaffinity"))(pid, size, mask);
+    return INV_NEXT(sched_setaffinity)(pid, size, mask);
 }
 
 int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *mask)
 {
     if (inv_thread_pinned() && pthread_equal(thread, pthread_self()) && may_run_there(size, mask))
         return 0;
-    void *found = inv_next_definition(&next.pthread_set, "pthread_setaffinity_np");
-    return ((pthread_set_fn *)found)(thread, size, mask);
+    return INV_NEXT(pthread_setaffinity_np)(thread, size, mask);
 }
 
 #pragma GCC visibility pop

@@ -15,11 +15,8 @@
 #include "libinvasive/base/futex.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/base/uncancelled.h"
-#include "libinvasive/hold/hold.h"
-#include "libinvasive/hold/pin.h"
 #include "libinvasive/hold/want.h"
 #include "libinvasive/member/join.h"
-#include "libinvasive/process/holdings.h"
 #include "libinvasive/process/state.h"
 #include "libinvasive/table/scalability.h"
 #include "libinvasive/table/trace.h"
@@ -45,11 +42,6 @@ static struct {
      * under the lock */
     _Atomic bool writing;
 } announcing = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static struct inv_slot *our_slot(void)
-{
-    return inv_slot_at(inv_process.table, inv_process.slot);
-}
 
 static uint64_t bits_of(double value)
 {
@@ -149,7 +141,7 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
 static uint32_t announce(const struct inv_constraint *c, enum inv_blocking blocking)
 {
     INV_UNCANCELLED;
-    struct inv_slot *slot = our_slot();
+    struct inv_slot *slot = inv_own_slot();
     pthread_mutex_lock(&announcing.lock);
     uint32_t seq = write_constraint(slot, c, blocking);
     pthread_mutex_unlock(&announcing.lock);
@@ -180,7 +172,7 @@ static bool spin_for_decision(struct inv_slot *slot, uint32_t seq, uint64_t star
 
 static bool await_decision(uint32_t seq)
 {
-    struct inv_slot *slot = our_slot();
+    struct inv_slot *slot = inv_own_slot();
     uint32_t seen;
     if (is_decided(slot, seq, &seen))
         return true;
@@ -205,7 +197,7 @@ static struct inv_claim unmanaged_claim(void)
 /* With more processes than cores no process owns one; the tokens are what we compute on. */
 static struct inv_claim anonymous_claim(void)
 {
-    int32_t tokens = atomic_load_explicit(&our_slot()->tokens, memory_order_relaxed);
+    int32_t tokens = atomic_load_explicit(&inv_own_slot()->tokens, memory_order_relaxed);
     return (struct inv_claim){.held_cores = tokens > 0 ? (unsigned)tokens : 0, .managed = true};
 }
 
@@ -258,7 +250,7 @@ int inv_invade(const struct inv_constraint *constraint, enum inv_blocking blocki
  * or, where that is over, the new number: acquire, partner is write_constraint. */
 static bool is_in_force(const struct inv_constraint *c, enum inv_blocking blocking)
 {
-    struct inv_slot *slot = our_slot();
+    struct inv_slot *slot = inv_own_slot();
     uint32_t seen;
     if (!is_announced(slot, c))
         return false;
@@ -309,7 +301,7 @@ static int announce_part(const double *workload, const struct inv_scalability *s
     if (!inv_join(-1, -1, -1))
         return 0;
     INV_UNCANCELLED;
-    struct inv_slot *slot = our_slot();
+    struct inv_slot *slot = inv_own_slot();
     pthread_mutex_lock(&announcing.lock);
     struct inv_constraint c = read_announced(slot);
     inv_assert((workload == NULL) != (scalability == NULL));

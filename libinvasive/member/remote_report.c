@@ -65,7 +65,7 @@ size_t inv_remote_report_fill(struct inv_remote_report *p)
     struct inv_record *record =
         atomic_load_explicit(&inv_recording.record, memory_order_acquire);
     p->request = inv_request_of(INV_SUBMIT_REPORT);
-    fill_report(&p->report, inv_slot_at(inv_process.table, inv_process.slot));
+    fill_report(&p->report, inv_own_slot());
     if (record) {
         p->report.record_bytes = inv_record_bytes(record);
         memcpy(p->record, (void *)record, p->report.record_bytes);

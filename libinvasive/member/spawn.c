@@ -11,9 +11,9 @@
  * them (preload.h).  system and popen start a shell, which has them; it then calls execve.
  */
 #define _GNU_SOURCE
-#include "libinvasive/base/next.h"
 #include "libinvasive/hold/pin.h"
 #include "libinvasive/launch/preload.h"
+#include "libinvasive/member/next.h"
 
 #include <alloca.h>
 #include <errno.h>
@@ -63,14 +63,9 @@ static struct room map_room(size_t bytes)
 
 #pragma GCC visibility push(default)
 
-/* Of inv_next_definition; writers: threads that call the function. */
-static struct {
-    _Atomic(void *) execve, fexecve, execvpe, posix_spawn, posix_spawnp, system, popen;
-} next;
-
 /* Call `call`, which uses `real` of the type of `name`, with the thread unpinned. */
 #define UNPINNED(type, name, call)                                                             \
-    __typeof__(name) *real = (__typeof__(name) *)inv_next_definition(&next.name, #name);       \
+    __typeof__(name) *real = INV_NEXT(name);                                                   \
     int pinned = inv_thread_unpin_for_child();                                                 \
     type result = call;                                                                        \
     int error = errno;                                                                         \

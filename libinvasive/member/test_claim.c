@@ -49,7 +49,7 @@ static void test_managed(void)
     CHECK(inv_invade(NULL, INV_NONBLOCKING, &claim) == 0 && claim.managed);
     if (!claim.managed)
         return;
-    struct inv_slot *slot = inv_slot_at(inv_process.table, inv_process.slot);
+    struct inv_slot *slot = inv_own_slot();
 
     const struct inv_constraint five = {.min_cores = 1, .workload = 5};
     const struct inv_constraint six = {.min_cores = 1, .max_cores = 1, .workload = 6};
@@ -86,7 +86,7 @@ static void *announce_in_turn(void *workload)
 
 static void test_two_threads(void)
 {
-    struct inv_slot *slot = inv_slot_at(inv_process.table, inv_process.slot);
+    struct inv_slot *slot = inv_own_slot();
     double workload[2] = {3, 7};
     pthread_t other;
     CHECK(pthread_create(&other, NULL, announce_in_turn, &workload[1]) == 0);

@@ -26,8 +26,7 @@ bool inv_hold_is_of(int hold, int tid)
 
 int inv_tokens_held(void)
 {
-    return atomic_load_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->tokens,
-                                memory_order_relaxed);
+    return atomic_load_explicit(&inv_own_slot()->tokens, memory_order_relaxed);
 }
 
 bool inv_core_is_owned(int core)
@@ -54,8 +53,7 @@ bool inv_hold_is_owned(void)
 int inv_first_owned_core(void)
 {
     for (unsigned core = 0; core < inv_process.ncores; core++)
-        if (inv_word_owner(atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
-                                                memory_order_acquire)) == inv_process.slot + 1)
+        if (inv_word_owner(inv_core_word((int)core)) == inv_process.slot + 1)
             return (int)core;
     return INV_NO_CORE;
 }

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /* openmp.c - see openmp.h. */
+#define _GNU_SOURCE
 #include "libinvasive/process/openmp.h"
+#include "libinvasive/process/thread.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Each is written once, by the OpenMP runtime before its first region. */
+/* Each is written once, by the OpenMP runtime: before its first region, and the clock by the service thread
+ * when it begins. */
 static struct {
     _Atomic(bool (*)(void)) work_waiting;
     /* release: what they point to is there before its address; partner: the acquire of the readers */
     _Atomic(const struct inv_task_point *) task_point;
     _Atomic(const struct inv_give_way *) give_way;
+    _Atomic clockid_t service_clock; /* relaxed: a hint */
 } told;
 
 void inv_set_work_probe(bool (*work_waiting)(void))
@@ -57,4 +61,15 @@ bool inv_go_on_unheld(void)
     if (way)
         way->go_on();
     return way != NULL;
+}
+
+void inv_service_thread(void)
+{
+    clockid_t clock = (clockid_t)((~(unsigned)inv_own_tid() << 3) | 4 | 2);
+    atomic_store_explicit(&told.service_clock, clock, memory_order_relaxed);
+}
+
+clockid_t inv_service_clock(void)
+{
+    return atomic_load_explicit(&told.service_clock, memory_order_relaxed);
 }

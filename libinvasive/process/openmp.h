@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /* --- work for another core */
 
@@ -46,5 +47,12 @@ void inv_set_give_way(const struct inv_give_way *way);
 bool inv_way_wanted(void);
 bool inv_give_way(uint64_t limit_ns);
 bool inv_go_on_unheld(void);
+
+/* --- the runtime's service thread (the watchdog), for which no thread of the program waits */
+
+/* The calling thread is it.  At its start. */
+void inv_service_thread(void);
+/* Its CPU clock; 0: there is none. */
+clockid_t inv_service_clock(void);
 
 #endif

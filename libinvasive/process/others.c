@@ -12,26 +12,16 @@
 #define _GNU_SOURCE
 #include "libinvasive/process/others.h"
 #include "libinvasive/base/now.h"
-#include "libinvasive/process/thread.h"
+#include "libinvasive/process/openmp.h"
 
 /* What two readings of the clocks may differ by although no other thread has run (ns). */
 enum { NOISE_NS = 2000 };
 
 __thread uint64_t inv_polls_until __attribute__((tls_model("initial-exec")));
 
-/* The service thread's CPU clock; 0: there is none.  Writer: that thread, when it begins (relaxed: a
- * hint). */
-static _Atomic clockid_t service_clock;
-
-void inv_service_thread(void)
-{
-    clockid_t clock = (clockid_t)((~(unsigned)inv_own_tid() << 3) | 4 | 2);
-    atomic_store_explicit(&service_clock, clock, memory_order_relaxed);
-}
-
 static uint64_t cpu_of_others(uint64_t *own)
 {
-    clockid_t clock = atomic_load_explicit(&service_clock, memory_order_relaxed);
+    clockid_t clock = inv_service_clock();
     uint64_t all = inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     *own = inv_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t not_theirs = *own + (clock ? inv_clock_ns(clock) : 0);

@@ -19,9 +19,6 @@ struct inv_others {
  * has.  Only the caller's CPU time tells whether one could have run in that time: on a busy machine
  * both may have waited for a processor.  Two or three system calls. */
 uint64_t inv_others_quiet_ns(struct inv_others *o);
-/* The calling thread is the runtime's service thread (the watchdog), for which no thread of the
- * program waits. */
-void inv_service_thread(void);
 
 /* The calling thread waits in a loop of tests of MPI, the latest of which has failed: true until
  * the thread tests with success, waits in another way, begins a region, or has not tested for so

@@ -51,6 +51,18 @@ static inline bool inv_unpinned(void)
     return inv_managed() && (inv_process.emulated || inv_process.alone);
 }
 
+static inline struct inv_slot *inv_own_slot(void)
+{
+    return inv_slot_at(inv_process.table, inv_process.slot);
+}
+
+/* The word of a core of the domain.  acquire; partner: the change that wrote the word (table/core.c). */
+static inline inv_word inv_core_word(int core)
+{
+    return atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
+                                memory_order_acquire);
+}
+
 /* Is a trace being taken (table/trace_ring.h)?  Cheap. */
 static inline bool inv_traced(void)
 {

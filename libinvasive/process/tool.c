@@ -21,7 +21,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 _Atomic(const struct inv_tool *) inv_tool_now;
 
@@ -100,15 +99,9 @@ static void unlock_heard(struct heard *h)
     atomic_store_explicit(&h->locked, false, memory_order_release);
 }
 
-static inv_word word_of(int core)
-{
-    return atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
-                                memory_order_acquire);
-}
-
 static bool is_owned(int hold)
 {
-    return hold == INV_HOLD_TOKEN || inv_word_owner(word_of(hold)) == inv_process.slot + 1;
+    return hold == INV_HOLD_TOKEN || inv_word_owner(inv_core_word(hold)) == inv_process.slot + 1;
 }
 
 static int number_of(int hold)
@@ -121,7 +114,7 @@ static enum inv_tool_departure departure_reason(int hold)
 {
     if (is_owned(hold))
         return INV_TOOL_LENT;
-    return inv_word_reclaim(word_of(hold)) ? INV_TOOL_RECLAIMED : INV_TOOL_RETURNED;
+    return inv_word_reclaim(inv_core_word(hold)) ? INV_TOOL_RECLAIMED : INV_TOOL_RETURNED;
 }
 
 /* The tool to tell, if there still is one; h is then about what it has heard.  Here and in what
@@ -186,7 +179,7 @@ void inv_tool_tell_loss(int hold)
         return;
     INV_UNCANCELLED;
     struct heard *h = heard_of(hold);
-    if (h && inv_word_holder(word_of(hold)) != inv_process.slot + 1)
+    if (h && inv_word_holder(inv_core_word(hold)) != inv_process.slot + 1)
         tell_departure(h, hold, INV_TOOL_EVICTED);
     if (h)
         unlock_heard(h);
@@ -218,7 +211,7 @@ static void tell_holdings(void)
         inv_tool_tell_arrival(INV_HOLD_TOKEN);
     for (int core = 0; !inv_process.anonymous && core < (int)inv_process.ncores; core++) {
         struct heard *h = heard_of(core);
-        inv_word w = word_of(core);
+        inv_word w = inv_core_word(core);
         bool held = inv_word_holder(w) == inv_process.slot + 1 && !inv_word_handed(w);
         if (held && tool_to_tell(h) && h->held == 0)
             tell_arrival(h, core);

@@ -17,7 +17,6 @@
 #include "libinvasive/base/now.h"
 #include "libinvasive/table/trace.h"
 
-#include <sched.h>
 
 /* --- words */
 

@@ -4,8 +4,8 @@
  * end before all ranks have arrived.  Their ranks pass an arrival barrier first, with their cores
  * lent, and then call MPI's function.
  */
-#include "mpi-shim/calls/arrival.h"
-#include "mpi-shim/calls/opened_group.h"
+#include "mpi-shim/arrival/arrival.h"
+#include "mpi-shim/arrival/opened_group.h"
 #include "mpi-shim/dispatch/guard.h"
 #include "mpi-shim/dispatch/library.h"
 #include "mpi-shim/dispatch/variant.h"

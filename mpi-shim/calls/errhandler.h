@@ -20,7 +20,7 @@ bool shim_errhandler_suspend_now(struct shim_comm *c, unsigned set);
 int shim_errhandler_resume_now(MPI_Comm comm, int result);
 static inline bool shim_errhandler_suspend(struct shim_comm *c)
 {
-    unsigned set = atomic_load_explicit(&shim_handlers_set, memory_order_relaxed);
+    unsigned set = atomic_load_explicit(&shim_handlers.set, memory_order_relaxed);
     return __builtin_expect(set != 0, 0) && shim_errhandler_suspend_now(c, set);
 }
 static inline int shim_errhandler_resume(bool suspended, MPI_Comm comm, int result)

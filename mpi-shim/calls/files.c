@@ -3,7 +3,7 @@
  * files.c - collectives on files: an arrival barrier comes first (opened_group.c).  MPI's own wait
  * is then only for the access itself.
  */
-#include "mpi-shim/calls/opened_group.h"
+#include "mpi-shim/arrival/opened_group.h"
 #include "mpi-shim/dispatch/guard.h"
 #include "mpi-shim/dispatch/variant.h"
 #include "mpi-shim/gen/shim-pmpi.h"

@@ -9,7 +9,7 @@
  * ring, its timer bounds the delay.
  */
 #include "mpi-shim/calls/onesided.h"
-#include "mpi-shim/calls/opened_group.h"
+#include "mpi-shim/arrival/opened_group.h"
 #include "mpi-shim/dispatch/guard.h"
 #include "mpi-shim/dispatch/variant.h"
 #include "mpi-shim/gen/shim-pmpi.h"

@@ -17,13 +17,16 @@
 
 enum { OPAL_LOW_PRIORITY = 8 }; /* what Open MPI does by itself */
 
-/* Written by hook_set, and so in set-up only. */
+/* Written by hook_set, and so in set-up only, but for `ucp_progress`. */
 static struct {
     hook_polled *_Atomic polled;
     /* Polls from one call of the hook to the next.  relaxed: any value that it has had will do. */
     _Atomic unsigned every;
     /* Open MPI's own switch; NULL: there is none.  relaxed: all threads find the same */
     const bool *_Atomic opal_yields;
+    bool opal_entered;
+    /* ucp_worker_progress of libucp.  Written by threads that poll; relaxed: all find the same */
+    void *_Atomic ucp_progress;
 } hook = {.every = 1};
 
 static inline unsigned call_hook(unsigned polls, unsigned how)
@@ -53,15 +56,14 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
 __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker)
 {
     static const char *const libraries[] = {"libucp.so.0", NULL};
-    static void *_Atomic real; /* relaxed: every thread finds the same */
-    void *function = atomic_load_explicit(&real, memory_order_relaxed);
+    void *function = atomic_load_explicit(&hook.ucp_progress, memory_order_relaxed);
     if (__builtin_expect(!function, 0)) {
         function = dlsym(RTLD_NEXT, "ucp_worker_progress");
         if (!function)
             function = find_symbol(libraries, "ucp_worker_progress");
         if (!function)
             return 0;
-        atomic_store_explicit(&real, function, memory_order_relaxed);
+        atomic_store_explicit(&hook.ucp_progress, function, memory_order_relaxed);
     }
     static __thread struct {
         unsigned polls, due;
@@ -90,10 +92,9 @@ static int opal_polled(void)
 static void enter_opal(void)
 {
     static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80", NULL};
-    static bool entered;
-    if (entered)
+    if (hook.opal_entered)
         return;
-    entered = true;
+    hook.opal_entered = true;
     int (*opal_progress_register)(int (*)(void)) =
         (int (*)(int (*)(void)))find_symbol(libraries, "opal_progress_register_lp");
     const bool *yields = find_symbol(libraries, "opal_progress_yield_when_idle");

@@ -5,16 +5,22 @@
 #include <stdatomic.h>
 #include <string.h>
 
+enum { KIND_UNKNOWN, KIND_OPEN_MPI, KIND_OTHER };
+
+/* Written by the first threads that ask.  relaxed: all find the same. */
+static struct {
+    _Atomic int kind;
+    char version[16384]; /* what the library says of itself */
+} library;
+
 bool shim_is_open_mpi(void)
 {
-    static _Atomic int known; /* relaxed: all threads find the same */
-    int known_now = atomic_load_explicit(&known, memory_order_relaxed);
-    if (!known_now) {
-        static char version[16384];
+    int kind = atomic_load_explicit(&library.kind, memory_order_relaxed);
+    if (kind == KIND_UNKNOWN) {
         int length = 0;
-        shim_pmpi.Get_library_version(version, &length);
-        known_now = strstr(version, "Open MPI") ? 1 : 2;
-        atomic_store_explicit(&known, known_now, memory_order_relaxed);
+        shim_pmpi.Get_library_version(library.version, &length);
+        kind = strstr(library.version, "Open MPI") ? KIND_OPEN_MPI : KIND_OTHER;
+        atomic_store_explicit(&library.kind, kind, memory_order_relaxed);
     }
-    return known_now == 1;
+    return kind == KIND_OPEN_MPI;
 }

@@ -50,14 +50,17 @@ struct object {
     const uint32_t *gnu_hash, *hash;
 };
 
-/* The dispatcher.  Written by find_ours at start, in the only thread that there is then. */
-static struct object ours;
-/* Of the dynamic linker's list when it was scanned last, and its section.  Written by scan_objects,
- * which runs in one thread at a time: at start, or under the dynamic linker's lock. */
 static struct {
-    const struct link_map *map;
-    const ElfW(Dyn) *section;
-} seen;
+    /* The dispatcher.  Written by find_ours at start, in the only thread that there is then. */
+    struct object ours;
+    /* The last of the dynamic linker's list when it was scanned last, and its section.  Written by
+     * scan_objects, which runs in one thread at a time: at start, or under the dynamic linker's
+     * lock. */
+    struct {
+        const struct link_map *map;
+        const ElfW(Dyn) *section;
+    } seen;
+} objects;
 
 /* At start these are called before the dispatcher's procedure linkage table has its addresses. */
 extern __typeof(syscall) syscall __attribute__((noplt));
@@ -184,12 +187,13 @@ static bool protect_pages(uintptr_t from, uintptr_t to, int how)
 /* relaxed: threads that look names up meanwhile find either; partner: the dynamic linker */
 static void set_state(uint32_t symbol, unsigned state)
 {
-    __atomic_store_n((ElfW(Half) *)&ours.versions[symbol], (ElfW(Half))state, __ATOMIC_RELAXED);
+    __atomic_store_n((ElfW(Half) *)&objects.ours.versions[symbol], (ElfW(Half))state,
+                     __ATOMIC_RELAXED);
 }
 
 static uint32_t last_symbol(void)
 {
-    struct gnu_table t = read_gnu_table(ours.gnu_hash);
+    struct gnu_table t = read_gnu_table(objects.ours.gnu_hash);
     uint32_t last = t.first;
     for (uint32_t i = 0; i < t.nbuckets; i++)
         last = t.buckets[i] > last ? t.buckets[i] : last;
@@ -207,20 +211,20 @@ struct scan {
 /* The table of versions; its page is written to in few processes, so not before. */
 static bool open_table(struct scan *scan)
 {
-    uintptr_t from = (uintptr_t)ours.versions;
+    uintptr_t from = (uintptr_t)objects.ours.versions;
     if (scan->writable)
         return true;
     scan->end = last_symbol() + 1;
-    scan->writable =
-        protect_pages(from, from + scan->end * sizeof *ours.versions, PROT_READ | PROT_WRITE);
+    scan->writable = protect_pages(from, from + scan->end * sizeof *objects.ours.versions,
+                                   PROT_READ | PROT_WRITE);
     return scan->writable;
 }
 
 static void close_table(const struct scan *scan)
 {
-    uintptr_t from = (uintptr_t)ours.versions;
+    uintptr_t from = (uintptr_t)objects.ours.versions;
     if (scan->writable)
-        protect_pages(from, from + scan->end * sizeof *ours.versions, PROT_READ);
+        protect_pages(from, from + scan->end * sizeof *objects.ours.versions, PROT_READ);
 }
 
 /* Does it have functions of MPI, or the one that MPICH polls with? */
@@ -246,10 +250,10 @@ static void show_names_of(const struct object *o, struct scan *scan)
 {
     if (!open_table(scan))
         return;
-    for (uint32_t i = read_gnu_table(ours.gnu_hash).first; i < scan->end; i++) {
-        if (ours.versions[i] != HIDDEN)
+    for (uint32_t i = read_gnu_table(objects.ours.gnu_hash).first; i < scan->end; i++) {
+        if (objects.ours.versions[i] != HIDDEN)
             continue;
-        struct name name = name_of(ours.strings + ours.symbols[i].st_name);
+        struct name name = name_of(objects.ours.strings + objects.ours.symbols[i].st_name);
         uint32_t symbol = find_symbol(o, &name);
         if (symbol)
             set_state(i, scan->first || has_version(o, symbol) ? SHOWN : BOUND);
@@ -260,8 +264,8 @@ static void show_names_of(const struct object *o, struct scan *scan)
  * were seen is not there any more. */
 static const struct link_map *first_unseen(void)
 {
-    for (const struct link_map *map = _r_debug.r_map; map && seen.map; map = map->l_next)
-        if (map == seen.map && map->l_ld == seen.section)
+    for (const struct link_map *map = _r_debug.r_map; map && objects.seen.map; map = map->l_next)
+        if (map == objects.seen.map && map->l_ld == objects.seen.section)
             return map->l_next;
     return _r_debug.r_map;
 }
@@ -270,10 +274,10 @@ static void scan_objects(struct scan *scan)
 {
     for (const struct link_map *map = first_unseen(); map; map = map->l_next) {
         struct object o;
-        if (map->l_addr != ours.base && read_object(&o, map) && is_provider(&o))
+        if (map->l_addr != objects.ours.base && read_object(&o, map) && is_provider(&o))
             show_names_of(&o, scan);
-        seen.map = map;
-        seen.section = map->l_ld;
+        objects.seen.map = map;
+        objects.seen.section = map->l_ld;
     }
 }
 
@@ -298,7 +302,7 @@ static uintptr_t next_definition(const struct name *name)
         uint32_t symbol = after_us && read_object(&o, map) ? find_symbol(&o, name) : 0;
         if (symbol && ELF64_ST_TYPE(o.symbols[symbol].st_info) != STT_GNU_IFUNC)
             return o.base + o.symbols[symbol].st_value;
-        after_us = after_us || map->l_addr == ours.base;
+        after_us = after_us || map->l_addr == objects.ours.base;
     }
     return 0;
 }
@@ -310,8 +314,8 @@ static void mend_reference(const struct object *o, const ElfW(Rela) *r)
 {
     const ElfW(Sym) *symbol = &o->symbols[ELF64_R_SYM(r->r_info)];
     struct name name = name_of(o->strings + symbol->st_name);
-    uint32_t mine = find_symbol(&ours, &name);
-    if (!mine || ours.versions[mine] != HIDDEN)
+    uint32_t mine = find_symbol(&objects.ours, &name);
+    if (!mine || objects.ours.versions[mine] != HIDDEN)
         return;
     uintptr_t *place = (uintptr_t *)(o->base + r->r_offset), next = next_definition(&name);
     if ((next || ELF64_ST_BIND(symbol->st_info) == STB_WEAK) &&
@@ -325,7 +329,7 @@ static void mend_references(const struct object *o, const ElfW(Rela) *r, size_t 
         if (!IS_ADDRESS(ELF64_R_TYPE(r->r_info)))
             continue;
         uintptr_t value = *(const uintptr_t *)(o->base + r->r_offset);
-        if (value >= ours.base && value < (uintptr_t)_end)
+        if (value >= objects.ours.base && value < (uintptr_t)_end)
             mend_reference(o, r);
     }
 }
@@ -334,7 +338,7 @@ static void mend_references(const struct object *o, const ElfW(Rela) *r, size_t 
 static void mend_object(const struct link_map *map)
 {
     struct object o;
-    if (map->l_addr == ours.base || !read_object(&o, map))
+    if (map->l_addr == objects.ours.base || !read_object(&o, map))
         return;
     mend_references(&o, address_of(map, DT_RELA), value_of(map, DT_RELASZ));
     if (value_of(map, DT_PLTREL) == DT_RELA)
@@ -345,7 +349,8 @@ static bool find_ours(void)
 {
     for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next)
         if (map->l_addr == (uintptr_t)__ehdr_start)
-            return read_object(&ours, map) && ours.gnu_hash && ours.versions;
+            return read_object(&objects.ours, map) && objects.ours.gnu_hash &&
+                   objects.ours.versions;
     return false;
 }
 
@@ -360,13 +365,14 @@ static void (*scan_at_start(void))(void)
     struct name loaded = name_of("__gmon_start__");
     if (!find_ours() || !open_table(&scan))
         return do_nothing;
-    for (uint32_t i = read_gnu_table(ours.gnu_hash).first; i < scan.end; i++)
-        if (ours.versions[i] == OF_MPI)
+    for (uint32_t i = read_gnu_table(objects.ours.gnu_hash).first; i < scan.end; i++)
+        if (objects.ours.versions[i] == OF_MPI)
             set_state(i, HIDDEN);
     scan_objects(&scan);
     for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next)
         mend_object(map);
-    set_state(find_symbol(&ours, &loaded), BOUND); /* what is relocated from now on comes later */
+    /* What is relocated from now on comes later. */
+    set_state(find_symbol(&objects.ours, &loaded), BOUND);
     close_table(&scan);
     return do_nothing;
 }

@@ -36,6 +36,7 @@
 static struct {
     pthread_mutex_t lock;
     bool resolving, resolved;
+    char version[16384]; /* MPI_MAX_LIBRARY_VERSION_STRING of any library */
     void *handle;       /* dlopen's; it stays open: addresses in it are kept */
     void *scope;        /* where MPI_X is looked up for what the program would get */
     uintptr_t from, to; /* the library's addresses */
@@ -202,16 +203,16 @@ static const char *interface_name(void)
 {
     int (*get_version)(char *, int *) = dlsym(mpi.handle, "PMPI_Get_library_version");
     int (*get_abi)(int *, int *) = dlsym(mpi.handle, "PMPI_Abi_get_version");
-    static char version[16384]; /* MPI_MAX_LIBRARY_VERSION_STRING of any library */
     int length = 0, major = -1, minor = -1;
     if (get_abi && get_abi(&major, &minor) == 0 && major > 0)
         return major == 1 ? "abi" : NULL;
-    if (!get_version || get_version(version, &length) != 0)
+    if (!get_version || get_version(mpi.version, &length) != 0)
         return NULL;
-    version[sizeof version - 1] = '\0';
-    if (strstr(version, "Open MPI"))
+    mpi.version[sizeof mpi.version - 1] = '\0';
+    if (strstr(mpi.version, "Open MPI"))
         return has_open_mpis_name() ? "openmpi" : NULL;
-    if (strstr(version, "MPICH") || strstr(version, "MVAPICH") || strstr(version, "Intel(R) MPI"))
+    if (strstr(mpi.version, "MPICH") || strstr(mpi.version, "MVAPICH") ||
+        strstr(mpi.version, "Intel(R) MPI"))
         return "mpich";
     return NULL;
 }

@@ -4,10 +4,7 @@
  */
 #include "mpi-shim/dispatch/variant.h"
 #include "mpi-shim/dispatch/entry.h"
-#include "mpi-shim/dispatch/guard.h"
 #include "mpi-shim/dispatch/hook.h"
-
-__thread struct shim_thread shim_thread __attribute__((tls_model("initial-exec")));
 
 struct shim_dispatcher shim_dispatcher;
 

@@ -22,8 +22,9 @@ import wrappers as bodies
 from table import parse
 
 # What wrappers and guards use.
-INCLUDED = """calls/arguments calls/arrival calls/board calls/calls calls/errhandler calls/fast_path
-calls/onesided calls/opened_group calls/reduce measure/site_stats wait/check wait/watch""".split()
+INCLUDED = """arrival/arrival arrival/board arrival/opened_group calls/arguments calls/calls
+calls/errhandler calls/fast_path calls/onesided calls/reduce measure/site_stats wait/check
+wait/watch""".split()
 
 NEVER_WAIT = "push post init cinit icoll rpost fpost tell drop pass".split()
 

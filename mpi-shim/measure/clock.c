@@ -2,25 +2,20 @@
 /* clock.c - see clock.h. */
 #include "mpi-shim/measure/clock.h"
 
-uint64_t shim_us = 1000;
-/* Written by shim_clock_start, read by shim_clock_measure: in MPI_Init, or where the first session
- * opens, by its thread. */
-static struct {
-    uint64_t ticks, ns;
-} begin;
+struct shim_clock shim_clock = {.us = 1000};
 
 void shim_clock_start(void)
 {
-    begin.ticks = shim_ticks();
-    begin.ns = inv_now_ns();
+    shim_clock.begin_ticks = shim_ticks();
+    shim_clock.begin_ns = inv_now_ns();
 }
 
 void shim_clock_measure(void)
 {
-    uint64_t ns = inv_now_ns() - begin.ns;
-    uint64_t ticks = shim_ticks() - begin.ticks;
+    uint64_t ns = inv_now_ns() - shim_clock.begin_ns;
+    uint64_t ticks = shim_ticks() - shim_clock.begin_ticks;
     if (ns > 1000000)
-        shim_us = (uint64_t)((double)ticks * 1000.0 / (double)ns + 0.5);
-    if (shim_us == 0)
-        shim_us = 1;
+        shim_clock.us = (uint64_t)((double)ticks * 1000.0 / (double)ns + 0.5);
+    if (shim_clock.us == 0)
+        shim_clock.us = 1;
 }

@@ -11,19 +11,22 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Ticks per microsecond.  Written by shim_clock_measure only. */
-extern uint64_t shim_us;
+/* Written in set-up, by shim_clock_start and shim_clock_measure. */
+extern struct shim_clock {
+    uint64_t us; /* ticks per microsecond */
+    uint64_t begin_ticks, begin_ns; /* when shim_clock_start was called */
+} shim_clock;
 
 static inline uint64_t shim_ticks(void) { return inv_ticks(); }
 
 static inline uint64_t shim_ticks_to_ns(uint64_t ticks)
 {
-    return (uint64_t)((double)ticks * 1000.0 / (double)shim_us);
+    return (uint64_t)((double)ticks * 1000.0 / (double)shim_clock.us);
 }
 
 static inline uint64_t shim_ns_to_ticks(uint64_t ns)
 {
-    return (uint64_t)((double)ns * (double)shim_us / 1000.0);
+    return (uint64_t)((double)ns * (double)shim_clock.us / 1000.0);
 }
 
 /* Processor time of the calling thread; a system call. */

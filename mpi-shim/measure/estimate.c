@@ -202,7 +202,7 @@ static bool is_apart(const struct shim_estimate *e, uint64_t now)
 {
     uint64_t us = APART_US * (uint64_t)shim_world.members;
     us = is_cpu_time(e) && us < CPU_APART_US ? CPU_APART_US : us;
-    return now - e->noted >= us * shim_us;
+    return now - e->noted >= us * shim_clock.us;
 }
 
 void shim_estimate_arrival(struct shim_estimate *e, uint64_t now, double useful_ns, double core_ns)

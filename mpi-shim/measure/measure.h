@@ -3,7 +3,7 @@
  * measure.h - from measurements to a scalability graph S(c).
  *
  * Pure: no clock, no MPI.  S(c) = T(1) / T(c) is the throughput of an iteration on c cores
- * over that on one (papers/invasive-compute-balancing.txt, section 5.3.3), kept monotone and
+ * over that on one (Schreiber et al., 5.3.3), kept monotone and
  * concave.  See measure.c.
  */
 #ifndef SHIM_MEASURE_H

@@ -13,7 +13,7 @@ static void note_waited(uint64_t start, uint64_t end)
     uint64_t since = end - atomic_exchange_explicit(&l->end, end, memory_order_relaxed);
     uint64_t all = atomic_load_explicit(&l->all, memory_order_relaxed) + since;
     uint64_t waited = atomic_load_explicit(&l->waited, memory_order_relaxed) + (end - start);
-    for (; all > LATELY_US * shim_us; all /= 2)
+    for (; all > LATELY_US * shim_clock.us; all /= 2)
         waited /= 2;
     atomic_store_explicit(&l->all, all, memory_order_relaxed);
     atomic_store_explicit(&l->waited, waited, memory_order_relaxed);
@@ -31,7 +31,8 @@ bool shim_waits_little(void)
 void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end)
 {
     enum { LEAST_PART = 4 };
-    uint32_t least = shim_log(shim_us / LEAST_PART), last = shim_log(end - start), mean = shim_site_log(site);
+    uint32_t least = shim_log(shim_clock.us / LEAST_PART);
+    uint32_t last = shim_log(end - start), mean = shim_site_log(site);
     inv_assert(site >= shim_sites.site && site < shim_sites.site + SHIM_SITES);
     bool first = atomic_load_explicit(&site->log, memory_order_relaxed) == 0;
     last = last > least ? last : least;

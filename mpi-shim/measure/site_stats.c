@@ -178,7 +178,7 @@ void shim_site_stats_wait_woke(void)
 
 static uint64_t limit_ticks(uint64_t ticks, uint64_t us)
 {
-    return ticks < us * shim_us ? ticks : us * shim_us;
+    return ticks < us * shim_clock.us ? ticks : us * shim_clock.us;
 }
 
 /* The CPU time that the wait took.  Where it was not read, the wait was short, or the thread
@@ -215,7 +215,7 @@ void shim_site_stats_add_wait(uint64_t start, uint64_t end, bool slept)
 void shim_site_stats_trace_wait(uint64_t start, uint64_t end, bool slept)
 {
     uint64_t most = (UINT64_C(1) << 48) - 1, ns = shim_ticks_to_ns(end - start);
-    if (slept || end - start >= TRACED_US * shim_us)
+    if (slept || end - start >= TRACED_US * shim_clock.us)
         inv_trace_write(inv_process.table, INV_TRACE_WAIT,
                         (ns < most ? ns : most) | (uint64_t)thread.here << 48);
 }
@@ -231,7 +231,7 @@ void shim_site_stats_start(uint64_t job)
     if (!atomic_load_explicit(&r->sites, memory_order_relaxed)) /* else a session begins again */
         atomic_store_explicit(&r->sites, SITE_OTHER + 1, memory_order_relaxed);
     atomic_store_explicit(&r->job, job, memory_order_relaxed);
-    atomic_store_explicit(&r->ticks_per_ms, shim_us * 1000, memory_order_relaxed);
+    atomic_store_explicit(&r->ticks_per_ms, shim_clock.us * 1000, memory_order_relaxed);
     inv_record_restart();
 }
 

@@ -226,7 +226,7 @@ static void begin_iteration(uint64_t now)
     work.begin.spun = work.spun;
     work.begin.idle_ns = work.idle_ns;
     work.begin.held_ns = inv_held_ns(inv_now_ns());
-    work.deadline = now + (uint64_t)(patience_us() * (double)shim_us);
+    work.deadline = now + (uint64_t)(patience_us() * (double)shim_clock.us);
 }
 
 /* What the process held less what it held in waits; in any case one core, the thread's own,
@@ -289,7 +289,7 @@ static void end_iteration(unsigned k, uint64_t now, bool waited)
 /* Iterations that are too short to be measured are made longer, and the other way round. */
 static void judge_length(uint64_t ticks)
 {
-    double us = (double)ticks / (double)shim_us;
+    double us = (double)ticks / (double)shim_clock.us;
     work.mean_us = work.since_mark ? work.mean_us + (us - work.mean_us) / 8 : us;
     work.since_mark++;
     double too_short = fmax(SHORT_US, least_us_between_reads());
@@ -323,7 +323,7 @@ static void pass_deadline(uint64_t now)
         work.mean_us = 0;
     }
     work.windows_us[1] = work.windows_us[0];
-    work.windows_us[0] = (double)(now - work.begin.ticks) / (double)shim_us;
+    work.windows_us[0] = (double)(now - work.begin.ticks) / (double)shim_clock.us;
     end_iteration(SHIM_CLASS_WINDOWS, now, true);
     begin_iteration(now);
 }
@@ -372,7 +372,7 @@ void shim_workload_lends(void)
         return;
     work.lent_at = shim_ticks();
     work.lent_read =
-        (double)(work.lent_at - work.read_at) > least_us_between_reads() * (double)shim_us;
+        (double)(work.lent_at - work.read_at) > least_us_between_reads() * (double)shim_clock.us;
     if (!work.lent_read)
         return; /* idle workers give their cores up meanwhile: nearly nothing is held */
     work.read_at = work.lent_at;

@@ -19,24 +19,15 @@
 #include "mpi-shim/ranks/world.h"
 #include "libinvasive/process.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 1024 };
-
-/* The records, by handle.  Written by this file's functions, under the lock. */
-static struct {
-    pthread_mutex_t lock;
-    struct shim_comm *bucket[BUCKETS];
-} comms = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-_Atomic unsigned shim_comm_drops = 1; /* not 0: shim_thread.fast_path_drops */
+struct shim_comms shim_comms = {.drops = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct shim_comm **bucket_of(MPI_Comm comm)
 {
     uint64_t key = (uint64_t)(uintptr_t)comm * UINT64_C(0x9e3779b97f4a7c15);
-    return &comms.bucket[key >> 54];
+    return &shim_comms.bucket[key >> 54];
 }
 
 /* The group's ranks in MPI_COMM_WORLD, MPI_UNDEFINED for those outside; for the caller to free. */
@@ -145,7 +136,7 @@ static struct shim_comm *make_record(MPI_Comm comm)
 
 static struct shim_comm *find_or_make_record(MPI_Comm comm)
 {
-    pthread_mutex_lock(&comms.lock);
+    pthread_mutex_lock(&shim_comms.lock);
     struct shim_comm **bucket = bucket_of(comm), *c = *bucket;
     while (c && c->handle != comm)
         c = c->next;
@@ -153,7 +144,7 @@ static struct shim_comm *find_or_make_record(MPI_Comm comm)
         c->next = *bucket;
         *bucket = c;
     }
-    pthread_mutex_unlock(&comms.lock);
+    pthread_mutex_unlock(&shim_comms.lock);
     return c;
 }
 
@@ -163,13 +154,13 @@ static struct shim_comm *find_or_make_record(MPI_Comm comm)
 void shim_comms_recheck(void)
 {
     int rank;
-    pthread_mutex_lock(&comms.lock);
-    for (int b = 0; b < BUCKETS; b++)
-        for (struct shim_comm *c = comms.bucket[b]; c; c = c->next)
+    pthread_mutex_lock(&shim_comms.lock);
+    for (int b = 0; b < SHIM_COMM_BUCKETS; b++)
+        for (struct shim_comm *c = shim_comms.bucket[b]; c; c = c->next)
             if (c->unmanaged && (c->handle != MPI_COMM_WORLD || shim_world.open) &&
                 get_rank(c->handle, &rank))
                 find_members(c);
-    pthread_mutex_unlock(&comms.lock);
+    pthread_mutex_unlock(&shim_comms.lock);
 }
 
 struct shim_comm *shim_comm_find(MPI_Comm comm)
@@ -177,7 +168,7 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
     if (comm == MPI_COMM_NULL)
         return NULL;
     /* acquire: as in shim_comm */
-    unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
+    unsigned drops = atomic_load_explicit(&shim_comms.drops, memory_order_acquire);
     struct shim_comm *c = find_or_make_record(comm);
     if (c) {
         shim_thread.comm_drops = drops;
@@ -199,7 +190,7 @@ static void drop_record(struct shim_comm *c)
             (uint64_t)c->size)
             inv_arrival_board_free(inv_process.table, c->board_first, lines);
     }
-    atomic_fetch_add_explicit(&shim_comm_drops, 1, memory_order_release);
+    atomic_fetch_add_explicit(&shim_comms.drops, 1, memory_order_release);
     free(c->member_of);
     free(c);
 }
@@ -208,7 +199,7 @@ void shim_comm_drop(MPI_Comm comm)
 {
     if (comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
         return; /* an error, which the MPI library reports */
-    pthread_mutex_lock(&comms.lock);
+    pthread_mutex_lock(&shim_comms.lock);
     for (struct shim_comm **link = bucket_of(comm); *link; link = &(*link)->next)
         if ((*link)->handle == comm) {
             struct shim_comm *c = *link;
@@ -216,17 +207,17 @@ void shim_comm_drop(MPI_Comm comm)
             drop_record(c);
             break;
         }
-    pthread_mutex_unlock(&comms.lock);
+    pthread_mutex_unlock(&shim_comms.lock);
 }
 
 void shim_comm_drop_all(void)
 {
-    pthread_mutex_lock(&comms.lock);
-    for (int b = 0; b < BUCKETS; b++)
-        while (comms.bucket[b]) {
-            struct shim_comm *c = comms.bucket[b];
-            comms.bucket[b] = c->next;
+    pthread_mutex_lock(&shim_comms.lock);
+    for (int b = 0; b < SHIM_COMM_BUCKETS; b++)
+        while (shim_comms.bucket[b]) {
+            struct shim_comm *c = shim_comms.bucket[b];
+            shim_comms.bucket[b] = c->next;
             drop_record(c);
         }
-    pthread_mutex_unlock(&comms.lock);
+    pthread_mutex_unlock(&shim_comms.lock);
 }

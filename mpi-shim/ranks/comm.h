@@ -8,6 +8,9 @@
 #include "mpi-shim/dispatch/guard.h"
 #include "mpi-shim/ranks/world.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #pragma GCC visibility push(hidden)
 
 struct shim_comm {
@@ -33,12 +36,19 @@ struct shim_comm {
 
 /* The communicator's record; NULL for an invalid handle, which MPI's own function will report. */
 struct shim_comm *shim_comm_find(MPI_Comm comm);
-/* How many have been dropped.  Written by drop_record only. */
-extern _Atomic unsigned shim_comm_drops;
+enum { SHIM_COMM_BUCKETS = 1024 }; /* a power of two */
+extern struct shim_comms {
+    /* How many records have been dropped, plus 1: shim_thread.fast_path_drops is 0 where there is
+     * no fast path.  Written by drop_record only; read by each call. */
+    _Atomic unsigned drops;
+    /* The records, by handle.  Written by the functions of comm.c, under the lock. */
+    pthread_mutex_t lock __attribute__((aligned(64)));
+    struct shim_comm *bucket[SHIM_COMM_BUCKETS];
+} shim_comms;
 static inline struct shim_comm *shim_comm(MPI_Comm comm)
 {
     /* acquire: partner is the increment in drop_record, before which nothing was freed */
-    unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
+    unsigned drops = atomic_load_explicit(&shim_comms.drops, memory_order_acquire);
     if (__builtin_expect(shim_thread.comm_handle == comm && shim_thread.comm_drops == drops, 1))
         return shim_thread.comm;
     return shim_comm_find(comm);

@@ -24,21 +24,7 @@
 #include "mpi-shim/gen/shim-pmpi.h"
 #include "mpi-shim/ranks/world.h"
 
-#include <pthread.h>
-
-_Atomic unsigned shim_handlers_set;
-
-/* Written by this file's functions, under the lock. */
-static struct {
-    pthread_mutex_t lock;
-    bool world_set, self_set; /* by the program */
-    int returning; /* waits that need MPI_ERRORS_RETURN now; several threads may wait */
-    /* While returning > 0: the program's handlers, and the communicators that have
-     * MPI_ERRORS_RETURN. */
-    MPI_Errhandler saved[2];
-    MPI_Comm saved_of[2];
-    int count;
-} handlers = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct shim_handlers shim_handlers = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The communicators whose handlers MPI_Test may call; returns their number. */
 static int asked_comms(MPI_Comm at[2])
@@ -58,7 +44,7 @@ static int comms_to_change(MPI_Comm at[2])
 {
     int count = asked_comms(at);
     inv_assert(count >= 0 && count <= 2);
-    return count == 2 && !handlers.self_set ? 1 : count;
+    return count == 2 && !shim_handlers.self_set ? 1 : count;
 }
 
 static bool is_predefined(MPI_Errhandler handler)
@@ -84,42 +70,42 @@ bool shim_errors_go_elsewhere(MPI_Comm comm)
 
 bool shim_handlers_are_defaults(void)
 {
-    pthread_mutex_lock(&handlers.lock);
-    bool defaults = !handlers.world_set && !handlers.self_set && !shim_is_open_mpi();
-    pthread_mutex_unlock(&handlers.lock);
+    pthread_mutex_lock(&shim_handlers.lock);
+    bool defaults = !shim_handlers.world_set && !shim_handlers.self_set && !shim_is_open_mpi();
+    pthread_mutex_unlock(&shim_handlers.lock);
     return defaults;
 }
 
 void shim_errors_return_begin(void)
 {
-    pthread_mutex_lock(&handlers.lock);
-    if (handlers.returning == 0)
-        handlers.count = comms_to_change(handlers.saved_of);
-    for (int i = 0; handlers.returning == 0 && i < handlers.count; i++) {
-        shim_pmpi.Comm_get_errhandler(handlers.saved_of[i], &handlers.saved[i]);
-        shim_pmpi.Comm_set_errhandler(handlers.saved_of[i], MPI_ERRORS_RETURN);
+    pthread_mutex_lock(&shim_handlers.lock);
+    if (shim_handlers.returning == 0)
+        shim_handlers.count = comms_to_change(shim_handlers.saved_of);
+    for (int i = 0; shim_handlers.returning == 0 && i < shim_handlers.count; i++) {
+        shim_pmpi.Comm_get_errhandler(shim_handlers.saved_of[i], &shim_handlers.saved[i]);
+        shim_pmpi.Comm_set_errhandler(shim_handlers.saved_of[i], MPI_ERRORS_RETURN);
     }
-    handlers.returning++;
-    pthread_mutex_unlock(&handlers.lock);
+    shim_handlers.returning++;
+    pthread_mutex_unlock(&shim_handlers.lock);
 }
 
 void shim_errors_return_end(void)
 {
-    pthread_mutex_lock(&handlers.lock);
-    inv_assert(handlers.returning > 0 && handlers.count >= 0 && handlers.count <= 2);
-    handlers.returning--;
-    for (int i = 0; handlers.returning == 0 && i < handlers.count; i++) {
-        shim_pmpi.Comm_set_errhandler(handlers.saved_of[i], handlers.saved[i]);
-        if (!is_predefined(handlers.saved[i]))
-            shim_pmpi.Errhandler_free(&handlers.saved[i]);
+    pthread_mutex_lock(&shim_handlers.lock);
+    inv_assert(shim_handlers.returning > 0 && shim_handlers.count >= 0 && shim_handlers.count <= 2);
+    shim_handlers.returning--;
+    for (int i = 0; shim_handlers.returning == 0 && i < shim_handlers.count; i++) {
+        shim_pmpi.Comm_set_errhandler(shim_handlers.saved_of[i], shim_handlers.saved[i]);
+        if (!is_predefined(shim_handlers.saved[i]))
+            shim_pmpi.Errhandler_free(&shim_handlers.saved[i]);
     }
-    pthread_mutex_unlock(&handlers.lock);
+    pthread_mutex_unlock(&shim_handlers.lock);
 }
 
 void shim_handler_note_set(void)
 {
     /* relaxed: two threads that set and wait at once have no order in MPI either */
-    atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&shim_handlers.set, 1, memory_order_relaxed);
 }
 
 /* While another thread's wait has MPI_ERRORS_RETURN there, the new handler takes effect after
@@ -127,17 +113,19 @@ void shim_handler_note_set(void)
 static int set_asked_handler(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm,
                              MPI_Errhandler handler)
 {
-    pthread_mutex_lock(&handlers.lock);
+    pthread_mutex_lock(&shim_handlers.lock);
     int result = set(comm, handler);
-    *(comm == MPI_COMM_SELF ? &handlers.self_set : &handlers.world_set) |= result == MPI_SUCCESS;
-    for (int i = 0; handlers.returning && result == MPI_SUCCESS && i < handlers.count; i++)
-        if (comm == handlers.saved_of[i]) {
-            if (!is_predefined(handlers.saved[i]))
-                shim_pmpi.Errhandler_free(&handlers.saved[i]);
-            shim_pmpi.Comm_get_errhandler(comm, &handlers.saved[i]);
+    bool *is_set = comm == MPI_COMM_SELF ? &shim_handlers.self_set : &shim_handlers.world_set;
+    *is_set |= result == MPI_SUCCESS;
+    int changed = shim_handlers.returning && result == MPI_SUCCESS ? shim_handlers.count : 0;
+    for (int i = 0; i < changed; i++)
+        if (comm == shim_handlers.saved_of[i]) {
+            if (!is_predefined(shim_handlers.saved[i]))
+                shim_pmpi.Errhandler_free(&shim_handlers.saved[i]);
+            shim_pmpi.Comm_get_errhandler(comm, &shim_handlers.saved[i]);
             shim_pmpi.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
         }
-    pthread_mutex_unlock(&handlers.lock);
+    pthread_mutex_unlock(&shim_handlers.lock);
     return result;
 }
 

@@ -5,14 +5,26 @@
 
 #include "mpi-shim/gen/shim-pmpi.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #pragma GCC visibility push(hidden)
 
-/* How often the program has set an error handler; 0: all are as MPI began.  Written by
- * shim_handler_note_set only. */
-extern _Atomic unsigned shim_handlers_set;
+extern struct shim_handlers {
+    /* How often the program has set an error handler; 0: all are as MPI began.  Written by
+     * shim_handler_note_set only; read by each wait. */
+    _Atomic unsigned set;
+    /* The rest is written by the functions of handler.c, under the lock. */
+    pthread_mutex_t lock __attribute__((aligned(64)));
+    bool world_set, self_set; /* by the program */
+    int returning; /* waits that need MPI_ERRORS_RETURN now; several threads may wait */
+    /* While returning > 0: the program's handlers, and the communicators that have
+     * MPI_ERRORS_RETURN. */
+    MPI_Errhandler saved[2];
+    MPI_Comm saved_of[2];
+    int count;
+} shim_handlers;
 /* The program has set a handler, or has made a communicator with one. */
 void shim_handler_note_set(void);
 /* With MPICH: are the handlers of MPI_COMM_WORLD and MPI_COMM_SELF those that MPI began with?  With

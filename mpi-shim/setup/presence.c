@@ -88,9 +88,8 @@ static int rank_name(const struct shim_agreement *a, int rank)
     return a->world_rank ? a->world_rank[rank] : rank;
 }
 
-static const char *check_as_root(const struct shim_agreement *a, int *least)
+static const char *check_as_root(const struct shim_agreement *a, int *least, char *text)
 {
-    static char why[96];
     struct states states = {.count = a->size - 1};
     states.state = calloc((size_t)a->size, sizeof *states.state);
     states.requests = malloc((size_t)a->size * sizeof *states.requests);
@@ -111,15 +110,16 @@ static const char *check_as_root(const struct shim_agreement *a, int *least)
     }
     int absent = answer_present(a, &states, all ? *least : SHIM_PRESENCE_REFUSED);
     if (!all) {
-        snprintf(why, sizeof why, "MPI rank %d does not run under invade", rank_name(a, absent));
-        return why; /* states is not freed: open receives write into it */
+        snprintf(text, SHIM_PRESENCE_BYTES, "MPI rank %d does not run under invade",
+                 rank_name(a, absent));
+        return text; /* states is not freed: open receives write into it */
     }
     free(states.state);
     free(states.requests);
     if (refused < 0)
         return mine != SHIM_PRESENCE_REFUSED ? NULL : "";
-    snprintf(why, sizeof why, "MPI rank %d is not managed", rank_name(a, refused));
-    return why;
+    snprintf(text, SHIM_PRESENCE_BYTES, "MPI rank %d is not managed", rank_name(a, refused));
+    return text;
 }
 
 static const char *check_as_other(const struct shim_agreement *a, int *least)
@@ -142,7 +142,7 @@ static const char *check_as_other(const struct shim_agreement *a, int *least)
     return *least != SHIM_PRESENCE_REFUSED ? NULL : "";
 }
 
-const char *shim_presence_check(const struct shim_agreement *a, int *least)
+const char *shim_presence_check(const struct shim_agreement *a, int *least, char *text)
 {
-    return a->rank == 0 ? check_as_root(a, least) : check_as_other(a, least);
+    return a->rank == 0 ? check_as_root(a, least, text) : check_as_other(a, least);
 }

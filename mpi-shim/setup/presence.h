@@ -7,15 +7,16 @@
 
 #pragma GCC visibility push(hidden)
 
-/* All ranks call it.  *least is the state of this rank (below), then the least state of all.
- * Returns NULL if all ranks are managed; else why none is, or "" where another rank reports the
- * reason. */
 enum {
     SHIM_PRESENCE_REFUSED, /* not managed */
     SHIM_PRESENCE_MANAGED,
     SHIM_PRESENCE_GROUP /* one managed group has all of these ranks already */
 };
-const char *shim_presence_check(const struct shim_agreement *a, int *least);
+enum { SHIM_PRESENCE_BYTES = 96 };
+/* All ranks call it.  *least is the state of this rank, then the least state of all.  Returns NULL
+ * if all ranks are managed.  Else it returns why none is, or "" where another rank reports the
+ * reason: a constant, or `text`, which has SHIM_PRESENCE_BYTES. */
+const char *shim_presence_check(const struct shim_agreement *a, int *least, char *text);
 
 #pragma GCC visibility pop
 #endif

@@ -10,7 +10,7 @@
  */
 #include "mpi-shim/setup/session.h"
 #include "libinvasive/base/assertion.h"
-#include "mpi-shim/calls/opened_group.h"
+#include "mpi-shim/arrival/opened_group.h"
 #include "mpi-shim/dispatch/guard.h"
 #include "mpi-shim/dispatch/library.h"
 #include "mpi-shim/dispatch/variant.h"

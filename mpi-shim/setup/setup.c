@@ -6,7 +6,7 @@
  * they invade without blocking until they agree that each holds a core (agreement.c).  If one rank
  * cannot be managed, or the time limit passes, all of them go on unmanaged.  Wrappers must be in
  * force in all ranks or in none, since they use collectives that have to match.
- * (papers/invasive-compute-balancing.txt, section 5.)
+ * (Schreiber et al., section 5)
  *
  * All ranks of MPI_COMM_WORLD do so in MPI_Init (init.c).  The ranks of a communicator that was
  * made from a session do the same (session.c), and are a managed group then (managed_group.c).
@@ -382,7 +382,8 @@ static void set_up_ranks(const struct shim_agreement *a, shim_make_own *make_own
     int least = !inv_managed() || !is_of_world(a)               ? SHIM_PRESENCE_REFUSED
                 : shim_managed_group_of(a->world_rank, a->size) ? SHIM_PRESENCE_GROUP
                                                                 : SHIM_PRESENCE_MANAGED;
-    const char *why = shim_presence_check(a, &least);
+    char text[SHIM_PRESENCE_BYTES];
+    const char *why = shim_presence_check(a, &least, text);
     if (!why && least == SHIM_PRESENCE_GROUP)
         return;
     if (why || !all_invade(a)) {

@@ -97,10 +97,11 @@ static void note_end(void)
 {
     my.run.last = shim_ticks();
     uint64_t part = my.run.tests ? (my.run.last - my.run.start) / GAP_PART : 0;
-    inv_polls_until = my.run.last + (part > POLLS_US * shim_us ? part : POLLS_US * shim_us);
+    uint64_t least = POLLS_US * shim_clock.us;
+    inv_polls_until = my.run.last + (part > least ? part : least);
     if (!my.naps.checks || (!my.run.naps && my.run.tests >= RUN_TESTS))
         my.run.cpu_ns = 0;
-    else if (!my.run.cpu_ns || my.run.last - my.run.cpu_at >= CLOCK_US * shim_us) {
+    else if (!my.run.cpu_ns || my.run.last - my.run.cpu_at >= CLOCK_US * shim_clock.us) {
         my.run.cpu_ns = shim_thread_cpu_ns();
         my.run.cpu_at = my.run.last;
     }
@@ -109,7 +110,7 @@ static void note_end(void)
 /* Was the thread asleep in this gap between two tests? */
 static bool has_slept(uint64_t gap)
 {
-    if (gap < NAP_US * shim_us)
+    if (gap < NAP_US * shim_clock.us)
         return false;
     uint64_t used = my.run.cpu_ns ? shim_thread_cpu_ns() - my.run.cpu_ns : UINT64_MAX;
     if (used < NAP_CPU_US * 1000 && used * NAP_PART < shim_ticks_to_ns(gap)) {
@@ -200,7 +201,8 @@ void shim_poll_begin(void)
     if (my.run.tests == 0)
         return;
     uint64_t gap = shim_ticks() - my.run.last;
-    if (gap > GAP_US * shim_us && gap > (my.run.last - my.run.start) / GAP_PART && !has_slept(gap))
+    if (gap > GAP_US * shim_clock.us && gap > (my.run.last - my.run.start) / GAP_PART &&
+        !has_slept(gap))
         end_run(my.run.last, false);
 }
 
@@ -212,8 +214,8 @@ bool shim_poll_failed(void)
         my.run.site = shim_site_stats_current();
     }
     uint64_t lasts = my.run.last - my.run.start;
-    return is_wait() && lasts > RUN_US * shim_us && my.run.last >= my.others.next_check &&
-           (lasts > PATIENT_US * shim_us || is_core_wanted() || inv_way_wanted());
+    return is_wait() && lasts > RUN_US * shim_clock.us && my.run.last >= my.others.next_check &&
+           (lasts > PATIENT_US * shim_clock.us || is_core_wanted() || inv_way_wanted());
 }
 
 /* How long the caller may sleep in a test; 0: another thread of the process could run. */
@@ -226,7 +228,8 @@ static uint64_t longest_stay_ns(void)
         return quiet;
     /* before it could be enough */
     uint64_t rest = shim_ns_to_ticks(need - my.others.sample.spent_ns);
-    my.others.next_check = my.run.last + (rest > CHECK_US * shim_us ? rest : CHECK_US * shim_us);
+    uint64_t least = CHECK_US * shim_clock.us;
+    my.others.next_check = my.run.last + (rest > least ? rest : least);
     return 0;
 }
 
@@ -274,18 +277,19 @@ bool shim_poll_wait(struct shim_wait *w)
     if (inv_process.anonymous && !inv_others_want(inv_process.table, inv_process.slot)) {
         bool done = yield_first(w);
         note_end();
-        if (done || my.run.last - my.run.start < YIELD_US * shim_us)
+        if (done || my.run.last - my.run.start < YIELD_US * shim_clock.us)
             return done;
     }
     inv_assert(my.run.tests > 0); /* the caller is in a run */
     my.run.slept = true;
-    if (my.run.stay < STAY_FIRST_US * shim_us)
-        my.run.stay = STAY_FIRST_US * shim_us;
-    uint64_t part = (my.run.last - my.run.start) / STAY_PART, most = STAY_MOST_US * shim_us;
-    uint64_t unwanted = part < STAY_UNWANTED_US * shim_us ? part : STAY_UNWANTED_US * shim_us;
+    if (my.run.stay < STAY_FIRST_US * shim_clock.us)
+        my.run.stay = STAY_FIRST_US * shim_clock.us;
+    uint64_t part = (my.run.last - my.run.start) / STAY_PART, most = STAY_MOST_US * shim_clock.us;
+    uint64_t longest_unwanted = STAY_UNWANTED_US * shim_clock.us;
+    uint64_t unwanted = part < longest_unwanted ? part : longest_unwanted;
     uint64_t stay = is_core_wanted() ? my.run.stay : unwanted;
-    if (stay > STAY_FIRST_US * shim_us && shim_ticks_to_ns(stay) > longest)
-        stay = shim_ns_to_ticks(longest) + STAY_FIRST_US * shim_us;
+    if (stay > STAY_FIRST_US * shim_clock.us && shim_ticks_to_ns(stay) > longest)
+        stay = shim_ns_to_ticks(longest) + STAY_FIRST_US * shim_clock.us;
     bool done = shim_wait_slices(w, my.run.start, stay, true);
     my.others.slept = true;
     my.run.stay = my.run.stay < most / 2 ? my.run.stay * 2 : most;

@@ -81,10 +81,10 @@ void shim_short_waits_refresh(void)
 static uint64_t patience_ticks(const struct shim_site *site)
 {
     uint64_t expects = shim_site_expects(site);
-    if (expects <= HOLD_US * shim_us && hold_until() != 0)
-        return HOLD_US * shim_us;
+    if (expects <= HOLD_US * shim_clock.us && hold_until() != 0)
+        return HOLD_US * shim_clock.us;
     uint64_t lend_us = shim_waits_little() ? LEND_US : WAKE_US;
-    return (expects <= lend_us * shim_us ? lend_us : SHORT_US) * shim_us;
+    return (expects <= lend_us * shim_clock.us ? lend_us : SHORT_US) * shim_clock.us;
 }
 
 /* The owner of the core asks for it while the thread spins: move to another core, if there is one,
@@ -95,7 +95,8 @@ static bool move_to_other_core(void)
     uint64_t start = shim_ticks();
     int hold;
     atomic_fetch_add_explicit(&inv_waits.threads, 1, memory_order_relaxed);
-    while ((hold = inv_hold_acquire()) == INV_HOLD_NONE && shim_ticks() - start < MOVE_US * shim_us)
+    while ((hold = inv_hold_acquire()) == INV_HOLD_NONE &&
+           shim_ticks() - start < MOVE_US * shim_clock.us)
         inv_cpu_relax();
     unsigned before = atomic_fetch_sub_explicit(&inv_waits.threads, 1, memory_order_relaxed);
     inv_assert(before > 0);
@@ -111,12 +112,12 @@ static bool move_to_other_core(void)
 bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle)
 {
     uint64_t now = shim_ticks(), spun = now - idle;
-    if (now - start > LASTS_US * shim_us)
+    if (now - start > LASTS_US * shim_clock.us)
         shim_site_stats_wait_lasts(start);
     enum inv_verdict verdict = inv_hold_poll();
     if (verdict == INV_GIVE)
         return move_to_other_core();
-    return verdict != INV_LOST && spun <= PATIENT_US * shim_us &&
+    return verdict != INV_LOST && spun <= PATIENT_US * shim_clock.us &&
            (verdict != INV_WANTED || spun <= patience_ticks(site));
 }
 
@@ -138,7 +139,7 @@ bool shim_lends_at_once(const struct shim_site *site)
 {
     return inv_others_want(inv_process.table, inv_process.slot) &&
            (!inv_process.anonymous || !inv_token_overdrawn(inv_process.table)) &&
-           shim_site_expects(site) > WAKE_US * shim_us;
+           shim_site_expects(site) > WAKE_US * shim_clock.us;
 }
 
 /* YIELD_US for each rank that shares the core, if the site's waits are mostly shorter than that:
@@ -146,7 +147,7 @@ bool shim_lends_at_once(const struct shim_site *site)
 uint64_t shim_yield_ticks(const struct shim_site *site)
 {
     uint64_t long_us = YIELD_US * shim_sharing();
-    return shim_us * (shim_site_expects(site) < long_us * shim_us ? long_us : YIELD_US);
+    return shim_clock.us * (shim_site_expects(site) < long_us * shim_clock.us ? long_us : YIELD_US);
 }
 
 /* The kernel puts a woken thread on an idle core, if there is one, else where others compute.  So a
@@ -156,9 +157,9 @@ bool shim_yield_alone(uint64_t *alone)
     uint64_t before = shim_ticks();
     sched_yield();
     uint64_t now = shim_ticks();
-    if (now - before > OTHERS_US * shim_us)
+    if (now - before > OTHERS_US * shim_clock.us)
         *alone = now;
-    return now - *alone > ALONE_US * shim_us;
+    return now - *alone > ALONE_US * shim_clock.us;
 }
 
 static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uint64_t start)
@@ -240,8 +241,8 @@ static uint64_t check_ticks(uint64_t us)
     if (inv_process.anonymous &&
         (atomic_load_explicit(&t->free_tokens, memory_order_relaxed) <= 0 ||
          inv_others_want(t, inv_process.slot)))
-        return RUNG_US * shim_us;
-    return us * shim_sharing() * shim_us;
+        return RUNG_US * shim_clock.us;
+    return us * shim_sharing() * shim_clock.us;
 }
 
 static void keep_checking(struct shim_sleep *s, uint64_t now, uint64_t ticks)
@@ -285,7 +286,7 @@ bool shim_sleep_arrived(struct shim_sleep *s)
     uint64_t now = shim_ticks();
     keep_checking(s, now, check_ticks(ARRIVED_US));
     s->slice = FIRST_SLICE_NS;
-    if (now - s->rang < RING_US * shim_us)
+    if (now - s->rang < RING_US * shim_clock.us)
         return false;
     s->rang = now;
     return true;
@@ -319,8 +320,8 @@ static void begin_slices(struct shim_sleep *s, struct shim_wait *w, uint64_t wai
     uint64_t before = shim_ticks();
     shim_sleep_begin(s, w->comm, w->at_arrival, wait_start);
     uint64_t now = shim_ticks();
-    if (now - before > PREEMPTED_US * shim_us)
-        keep_checking(s, now, RUNG_US * shim_us);
+    if (now - before > PREEMPTED_US * shim_clock.us)
+        keep_checking(s, now, RUNG_US * shim_clock.us);
 }
 
 bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_ticks,

@@ -80,7 +80,7 @@ static void note_arrival(void)
         return;
     if (shim_watch.arrivals_since == 0)
         shim_watch.arrivals_since = now;
-    if (now - shim_watch.arrivals_since > ARRIVALS_US * shim_sharing() * shim_us) {
+    if (now - shim_watch.arrivals_since > ARRIVALS_US * shim_sharing() * shim_clock.us) {
         shim_sleep_end(&shim_watch.sleep);
         shim_watch.asleep = false;
     } else if (shim_sleep_arrived(&shim_watch.sleep))
@@ -232,7 +232,7 @@ static unsigned polled_by_threads(unsigned polls, unsigned how)
     bool alone = atomic_load_explicit(&poller, memory_order_relaxed) == &row;
     if (!alone)
         atomic_store_explicit(&poller, &row, memory_order_relaxed);
-    else if (now - start < ROW_US * shim_us)
+    else if (now - start < ROW_US * shim_clock.us)
         sched_yield();
     row.polls = 0;
     row.start = shim_ticks();

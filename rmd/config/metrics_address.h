@@ -5,7 +5,6 @@
 #define RMD_METRICS_ADDRESS_H
 
 #include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 union rmd_metrics_address {

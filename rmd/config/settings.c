@@ -170,23 +170,20 @@ static const struct {
 };
 
 const char *rmd_key_name(enum rmd_key key) { return keys[key].name; }
-static const char *allowed_values(int key)
-{
-    return keys[key].allowed ? keys[key].allowed : rmd_policy_names();
-}
 bool rmd_key_reloadable(enum rmd_key key) { return keys[key].reloadable; }
 
 /* Says why this value of the key is not allowed, and what is. */
 static void explain_refusal(enum rmd_key key, const char *value, char why[RMD_CONFIG_MESSAGE])
 {
     char unfit[INV_SOCKET_UNFIT];
+    const struct rmd_policy_names policies = rmd_policy_names();
+    const char *allowed = keys[key].allowed ? keys[key].allowed : policies.text;
     bool is_socket = (key == RMD_KEY_SOCKET || key == RMD_KEY_METRICS) &&
                      (value[0] == '/' || value[0] == '@');
     if (is_socket && inv_socket_unfit(value, unfit))
-        snprintf(why, RMD_CONFIG_MESSAGE, "%s: use %s", unfit, allowed_values((int)key));
+        snprintf(why, RMD_CONFIG_MESSAGE, "%s: use %s", unfit, allowed);
     else
-        snprintf(why, RMD_CONFIG_MESSAGE, "'%.60s' is not allowed: use %s", value,
-                 allowed_values((int)key));
+        snprintf(why, RMD_CONFIG_MESSAGE, "'%.60s' is not allowed: use %s", value, allowed);
 }
 
 /* False: the value is not allowed.  `u` is where keys of users go. */

@@ -6,7 +6,6 @@
 #include "rmd/domain/bell.h"
 #include "rmd/loop/dedup.h"
 #include "rmd/domain/domain.h"
-#include "rmd/journal/events.h"
 #include "rmd/loop/loop.h"
 #include "rmd/config/units.h"
 

@@ -13,7 +13,6 @@
 #include "libinvasive/table/core.h"
 #include "libinvasive/base/cpus.h"
 #include "rmd/domain/domain_inside.h"
-#include "rmd/loop/log.h"
 #include "rmd/host/online.h"
 #include "rmd/domain/order.h"
 #include "rmd/placement/placement.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * delivery.h - how much of a core each core delivers: on a virtual machine the hypervisor takes
- * time away, which the kernel counts as steal (papers/charm-migratable-objects.txt IV.F).
+ * time away, which the kernel counts as steal (Acun et al., IV.F).
  */
 #ifndef RMD_DELIVERY_H
 #define RMD_DELIVERY_H

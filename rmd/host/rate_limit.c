@@ -10,7 +10,6 @@
 #include "libinvasive/base/now.h"
 #include "rmd/host/subuid.h"
 
-#include <stddef.h>
 #include <time.h>
 
 enum { BUCKETS = 64 };

@@ -7,7 +7,6 @@
 #include "libinvasive/base/assertion.h"
 #include "libinvasive/base/now.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -26,19 +26,19 @@
 
 enum { HEAD_BYTES = 64 };
 
-enum rmd_level rmd_log_level = RMD_WARNING;
 const char *const rmd_level_names[RMD_LOG_LEVELS] = {"error", "warning", "notice", "info",
                                                       "debug"};
 
-/* Where lines go.  The main thread writes it before there are threads; any thread `lost` and
- * `torn`. */
+/* Which lines are told, and where they go.  The main thread writes it before there are threads, and the level
+ * when the settings are read again; any thread `lost` and `torn`. */
 static struct {
+    enum rmd_level level;
     enum { NAME, DATE, PRIORITY } head; /* what a line begins with */
     enum { WAITS, ASKS, SOCKET } how;   /* to write to stderr, where there is none of our own */
     int own;               /* stderr's file, where writing does not block; -1: there is none */
     _Atomic unsigned lost; /* lines, since something could be written last */
     _Atomic bool torn;     /* what was written last does not end with its line */
-} output = {.own = -1};
+} output = {.level = RMD_WARNING, .own = -1};
 
 /* A descriptor for the same file, not for the same open file. */
 static int open_again(void)
@@ -57,6 +57,8 @@ void rmd_log_open(void)
         st.st_dev == device && st.st_ino == inode)
         output.head = PRIORITY;
 }
+
+void rmd_log_set_level(enum rmd_level level) { output.level = level; }
 
 void rmd_log_dated(void)
 {
@@ -128,7 +130,7 @@ static bool write_lost_count(void)
 void rmd_log(enum rmd_level level, const char *format, ...)
 {
     char line[1024];
-    if (level > rmd_log_level)
+    if (level > output.level)
         return;
     size_t begun = begin_line(line, HEAD_BYTES, level);
     va_list args;

@@ -13,11 +13,12 @@
 
 enum rmd_level { RMD_ERROR, RMD_WARNING, RMD_NOTICE, RMD_INFO, RMD_DEBUG, RMD_LOG_LEVELS };
 
-extern enum rmd_level rmd_log_level; /* what is less important than this is not told */
 extern const char *const rmd_level_names[RMD_LOG_LEVELS];
 
 /* Look once whether stderr is the journal's. */
 void rmd_log_open(void);
+/* From now on what is less important than this is not told; at first warnings are. */
+void rmd_log_set_level(enum rmd_level level);
 /* From now on lines have time and level, unless stderr is the journal's. */
 void rmd_log_dated(void);
 /* From now on a line that cannot be written at once is lost. */

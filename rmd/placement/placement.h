@@ -43,22 +43,13 @@ struct rmd_placed {
  *            equally good cores, a process gets those that it holds, and gives up those that it
  *            does not
  * Moves are minimal: a process that grows gives up no core, and one that shrinks gets none.  So the
- * number of moved cores is max(0, growth of p), summed over all p.  Then it makes rmd_spread small,
- * and at last, where groups leave the choice, ranges contiguous.  It is a heuristic: the optimum is
- * as hard to find as the best packing of bins.  O(ncores + nprocs) for each level.
+ * number of moved cores is max(0, growth of p), summed over all p.  Then it makes the spread small:
+ * the physical cores, caches, NUMA nodes and packages of which a process has a core, added up for all
+ * processes.  At last, where groups leave the choice, it makes ranges contiguous.  It is a heuristic:
+ * the optimum is as hard to find as the best packing of bins.  O(ncores + nprocs) for each level.
  * Returns the number of cores whose owner has changed: 0 when memory is short.
  */
 unsigned rmd_place_on(const struct rmd_machine *machine, int *owner, const int *holders,
                       const struct rmd_placed *procs, unsigned nprocs);
-
-/* rmd_place - the same where no core is nearer to another than any other is. */
-unsigned rmd_place(int *owner, unsigned ncores, const struct rmd_placed *procs, unsigned nprocs);
-
-/*
- * rmd_spread - how far the processes are spread over the machine: for each process the number
- * of physical cores, caches, NUMA nodes and packages of which it has a core, added up.
- * 0 when memory is short.
- */
-unsigned long rmd_spread(const struct rmd_machine *machine, const int *owner, unsigned nprocs);
 
 #endif

@@ -516,31 +516,3 @@ unsigned rmd_place_on(const struct rmd_machine *machine, int *owner, const int *
     free(memory);
     return moved;
 }
-
-unsigned rmd_place(int *owner, unsigned ncores, const struct rmd_placed *procs, unsigned nprocs)
-{
-    const struct rmd_machine flat = {ncores, NULL};
-    return rmd_place_on(&flat, owner, NULL, procs, nprocs);
-}
-
-/* --- judging it */
-
-unsigned long rmd_spread(const struct rmd_machine *m, const int *owner, unsigned nprocs)
-{
-    unsigned long spread = 0;
-    int *last = malloc(((size_t)nprocs + 1) * sizeof *last);
-    for (unsigned level = 0; last && level < RMD_LEVELS; level++) {
-        int group = 0;
-        for (unsigned p = 0; p < nprocs; p++)
-            last[p] = -1;
-        for (unsigned c = 0; c < m->ncores; c++) {
-            group += c > 0 && (m->apart ? m->apart[c] : 1) > level;
-            if (owner[c] < 0 || owner[c] >= (int)nprocs || last[owner[c]] == group)
-                continue;
-            last[owner[c]] = group;
-            spread++;
-        }
-    }
-    free(last);
-    return spread;
-}

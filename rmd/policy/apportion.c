@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * apportion.c - the method of largest remainders under ranges (papers/
- * invasive-compute-balancing.txt 5.3.3).  A larger weight_i lowers the level and so every other
- * quota, and raises q_i: therefore no process loses a core by weighing more.
+ * apportion.c - the method of largest remainders under ranges (Schreiber et al., 5.3.3).
+ *
+ * A larger weight_i lowers the level and so every other quota, and raises q_i: therefore no process
+ * loses a core by weighing more.
  */
 #include "rmd/policy/apportion.h"
 #include "rmd/policy/level.h"

@@ -61,12 +61,6 @@ void rmd_curve_of(const struct inv_scalability *graph, struct rmd_curve *c)
     }
 }
 
-double rmd_delivered_by(const struct rmd_delivered *d, double cores)
-{
-    double more = cores - d->cores;
-    return more <= 0 ? cores * d->part : d->cores * d->part + more * d->further;
-}
-
 double rmd_cores_delivering(const struct rmd_delivered *d, double whole)
 {
     double has = d->cores * d->part;

@@ -33,8 +33,7 @@ void rmd_curve_of(const struct inv_scalability *graph, struct rmd_curve *curve);
 struct rmd_delivered {
     double cores, part, further;
 };
-double rmd_delivered_by(const struct rmd_delivered *delivered, double cores);
-/* The inverse: cores that deliver so much. */
+/* Cores that deliver so much. */
 double rmd_cores_delivering(const struct rmd_delivered *delivered, double whole);
 /* The same process on such cores.  Where further ones deliver more it is not concave. */
 void rmd_curve_slow(struct rmd_curve *curve, const struct rmd_delivered *delivered);

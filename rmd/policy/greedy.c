@@ -9,8 +9,7 @@
  * inverse of a sum of convex ones.  Its kinks are where a member passes a kink of its own graph, or
  * begins to need more than its least.  For a group of one, S_J = S_i.
  *
- * Allocation by the largest marginal gain (papers/invasive-compute-balancing.txt 5.3.3, equations 5
- * and 6) is then the optimum.  All cores of a segment gain alike, so a heap of segments suffices
+ * Allocation by the largest marginal gain (Schreiber et al., 5.3.3, equations 5 and 6) is then the optimum.  All cores of a segment gain alike, so a heap of segments suffices
  * instead of one of cores: O((n + segments) log n), however many cores.  Tied groups, whose next
  * segments rise alike, share the last cores in proportion to `weight`, as whole cores by largest
  * remainders.

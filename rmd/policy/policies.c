@@ -31,13 +31,13 @@ const struct rmd_policy *rmd_policy_named(const char *name)
     return NULL;
 }
 
-const char *rmd_policy_names(void)
+struct rmd_policy_names rmd_policy_names(void)
 {
-    static char names[256];
+    struct rmd_policy_names names = {""};
     size_t at = 0;
-    for (const struct rmd_policy *p = rmd_policies; p->name && at < sizeof names; p++) {
+    for (const struct rmd_policy *p = rmd_policies; p->name && at < sizeof names.text; p++) {
         const char *before = p == rmd_policies ? "" : p[1].name ? ", " : " or ";
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", before, p->name);
+        at += (size_t)snprintf(names.text + at, sizeof names.text - at, "%s%s", before, p->name);
     }
     return names;
 }

@@ -73,7 +73,10 @@ extern const struct rmd_policy rmd_policies[];
 /* NULL when there is none of this name. */
 const struct rmd_policy *rmd_policy_named(const char *name);
 /* "a, b or c", for messages. */
-const char *rmd_policy_names(void);
+struct rmd_policy_names {
+    char text[256];
+};
+struct rmd_policy_names rmd_policy_names(void);
 
 /*
  * rmd_policy_worthwhile - whether to move cores to get from the owned ones to `target`.  Yes when a

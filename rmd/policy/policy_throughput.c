@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * policy_throughput.c - ownership that makes the most of the scalability graphs S_i that the
- * processes announce: maximise sum S_i(D_i) (papers/invasive-compute-balancing.txt 5.3.3,
- * equations 5 and 6), every process a group of its own in greedy.c.
+ * processes announce: maximise sum S_i(D_i) (Schreiber et al., 5.3.3, equations 5
+ * and 6), every process a group of its own in greedy.c.
  */
 #include "rmd/policy/policy.h"
 #include "rmd/policy/rank.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * policy_workload.c - ownership in proportion to the workloads W that the processes
- * announce: D_i = ceil(R W_i / sum W) - alpha_i with alpha_i in {0, 1} (papers/
- * invasive-compute-balancing.txt 5.3.3), alpha chosen by the largest remainders.  Equal shares are
+ * announce: D_i = ceil(R W_i / sum W) - alpha_i with alpha_i in {0, 1} (Schreiber et al.,
+ * 5.3.3), alpha chosen by the largest remainders.  Equal shares are
  * the same with all W alike.
  */
 #include "rmd/policy/apportion.h"

@@ -51,7 +51,7 @@ static double core_time_of_work(const struct rmd_snapshot *s, const struct rmd_r
 /*
  * What a core of a process delivers is the least of what the machine says and what the announced
  * iteration times say: a rank that needs more core time for a unit of work than the best
- * of its job has cores that deliver less.  (papers/charm-migratable-objects.txt IV.F: imbalance
+ * of its job has cores that deliver less.  (Acun et al., IV.F: imbalance
  * that is the application's own is in the workloads, what is left is from outside.)  Never below
  * a tenth: so much is no interference but another mistake.
  */

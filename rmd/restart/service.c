@@ -7,9 +7,7 @@
  * sockets.
  */
 #define _GNU_SOURCE
-#ifdef HAVE_CONFIG_H
 #include "config.h"
-#endif
 #include "rmd/restart/service.h"
 #include "rmd/loop/log.h"
 

@@ -18,7 +18,6 @@
 #include "rmd/loop/text.h"
 #include "rmd/users/users.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

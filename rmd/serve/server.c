@@ -286,7 +286,8 @@ static void answer_policy(struct connection *c, const char *name)
     const struct rmd_policy *policy = *name ? rmd_policy_named(name) : rmd_users_policy(c->about);
     char message[sizeof((struct inv_reply *)0)->message];
     if (!policy) {
-        snprintf(message, sizeof message, "no such policy: use %s", rmd_policy_names());
+        snprintf(message, sizeof message, "no such policy: use %.100s",
+                 rmd_policy_names().text);
         send_refusal(c, INV_E_PROTOCOL, message);
         return;
     }

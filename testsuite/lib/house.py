@@ -20,14 +20,17 @@ Node = TypeVar("Node")
 Function = tuple[str, str]  # file, name
 CODE = ("include", "libinvasive", "libgomp-invasive", "mpi-shim", "rmd", "client", "tools")
 RUNTIME = "libgomp-invasive"
+# Its folders of files that upstream does not have, from below.
+OWN_FOLDERS = tuple(re.search(
+    r'^folders="(.*)"$', (Path(__file__).parents[2] / RUNTIME / "build.sh").read_text(),
+    re.MULTILINE).group(1).split())
 TESTS = ("mpi-shim/tests",)
 # Folders from the lowest to the highest: a file includes files of its own folder and of lower ones.
 LAYERS = ("include", "libinvasive/base", "libinvasive/table", "libinvasive/launch",
           "libinvasive/process", "libinvasive/hold", "libinvasive/member", "libinvasive",
-          "libgomp-invasive/program", "libgomp-invasive/sched", "libgomp-invasive/region",
-          "libgomp-invasive/task", "libgomp-invasive/loop", "libgomp-invasive/overlay",
+          *(f"{RUNTIME}/{folder}" for folder in OWN_FOLDERS), f"{RUNTIME}/overlay",
           "mpi-shim/dispatch", "mpi-shim/ranks", "mpi-shim/measure", "mpi-shim/wait",
-          "mpi-shim/calls", "mpi-shim/setup",
+          "mpi-shim/arrival", "mpi-shim/calls", "mpi-shim/setup",
           "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",
           "rmd/config", "rmd/journal", "rmd/domain", "rmd/restart", "rmd/users", "rmd/serve",
           "rmd", "client", "tools/rmctl/simulate", "tools/rmctl", "tools")

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 
-RUNTIME_FOLDERS = ("overlay", "sched", "region", "task", "loop", "program")
+from lib.house import OWN_FOLDERS
+
+RUNTIME_FOLDERS = ("overlay", *OWN_FOLDERS)
 
 
 def runtime_includes(top):

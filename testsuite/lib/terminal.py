@@ -17,18 +17,24 @@ import time
 from lib.waiting import PATIENCE_S
 
 
-@contextlib.contextmanager
-def on_terminal(invade, env, *command):
-    """invade as the foreground job of a terminal; yields process and terminal."""
+def begin_on_terminal(env, *command):
+    """The command as the foreground job of a new terminal: process and terminal."""
     master, slave = pty.openpty()
 
     def take_terminal():
         os.setsid()
         fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
-    process = subprocess.Popen([invade, "--", *command], stdin=slave, stdout=slave, stderr=slave,
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave,
                                preexec_fn=take_terminal, env=env)
     os.close(slave)
+    return process, master
+
+
+@contextlib.contextmanager
+def on_terminal(invade, env, *command):
+    """invade as the foreground job of a terminal; yields process and terminal."""
+    process, master = begin_on_terminal(env, invade, "--", *command)
     try:
         yield process, master
     finally:

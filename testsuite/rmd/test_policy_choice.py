@@ -8,16 +8,12 @@ import subprocess
 import pytest
 
 from lib.fake_system import FREQ, RAPL, put, put_stat, put_zone, value_of
+from lib.member import counts
 from lib.rmd import Rmd, rmctl
 from lib.waiting import eventually
 
 pytestmark = pytest.mark.sanitize
 FLAT = "graph 1 1 2 1.8 4 1.8"
-
-
-def owned(member, slots):
-    owners = member.owners()
-    return [owners.count(slot) for slot in slots]
 
 
 @pytest.mark.smoke
@@ -26,14 +22,14 @@ def test_rmctl_shows_and_changes_the_policy_of_a_running_domain(rmd, build):
     one, other = r.joined(2, 0, 1)
     one.ask("announce 1 0 0")
     other.ask("announce 5 0 0")
-    assert owned(one, (0, 1)) == [2, 10]
+    assert counts(one, 0, 1) == [2, 10]
     code, out, _ = rmctl(build, f"--socket={r.name}", "policy")
     assert code == 0 and f"domain {r.name}: policy workload" in out
     assert [line for line in out.splitlines() if line.startswith("*")][0].split()[1] == "workload"
     for policy, shares in (("equal", [6, 6]), ("makespan", [2, 10]), ("equal", [6, 6])):
         assert rmctl(build, f"--socket={r.name}", "policy", policy)[:2] == \
             (0, f"domain {r.name}: policy {policy}\n")
-        assert owned(one, (0, 1)) == shares
+        assert counts(one, 0, 1) == shares
 
 
 def test_every_policy_can_be_chosen_at_the_start_and_later(rmd, build):
@@ -46,7 +42,7 @@ def test_every_policy_can_be_chosen_at_the_start_and_later(rmd, build):
         assert f"policy {name}\n" in rmctl(build, f"--socket={rmd(2, f'--policy={name}').name}",
                                            "policy")[1]
         assert rmctl(build, f"--socket={r.name}", "policy", name)[0] == 0
-        assert name == "energy" or owned(member, [0]) == [4]
+        assert name == "energy" or counts(member, 0) == [4]
 
 
 def test_a_policy_that_there_is_not_is_refused(rmd, build):
@@ -64,7 +60,7 @@ def test_cores_follow_the_scalability_graphs(rmd):
     one, other = rmd(12, "--policy=throughput").joined(2, 0, 1)
     assert one.ask(FLAT) == "0" and one.ask("announce 1 0 0") == "0"
     assert other.ask("graph 1 1 12 8") == "0" and other.ask("announce 1 0 0") == "0"
-    assert owned(one, (0, 1)) == [2, 10]
+    assert counts(one, 0, 1) == [2, 10]
 
 
 def test_an_announced_graph_need_not_be_concave(rmd):
@@ -73,7 +69,7 @@ def test_an_announced_graph_need_not_be_concave(rmd):
     assert one.ask("graph 1 1 9 3") == "0" and one.ask("announce 1 0 0") == "0"
     assert other.ask("graph 1 1 2 1.01 4 1.02 8 5 9 5") == "0"
     assert other.ask("announce 1 0 0") == "0"
-    assert owned(one, (0, 1)) == [1, 8]
+    assert counts(one, 0, 1) == [1, 8]
 
 
 def test_ranks_of_a_job_share_what_the_job_has(rmd):
@@ -85,12 +81,12 @@ def test_ranks_of_a_job_share_what_the_job_has(rmd):
     trio = [r.member() for _ in range(3)]
     for rank, member in enumerate(trio):
         member.join(rank, 3, 3, rank)
-    assert owned(pair[0], range(5)) == [3, 3, 2, 2, 2]
+    assert counts(pair[0], *range(5)) == [3, 3, 2, 2, 2]
     r.member().join()
-    assert owned(pair[0], range(6)) == [2, 2, 2, 1, 1, 4]
+    assert counts(pair[0], *range(6)) == [2, 2, 2, 1, 1, 4]
     pair[0].ask("announce 1 0 0")
     pair[1].ask("announce 3 0 0")
-    assert owned(pair[0], range(6)) == [1, 3, 2, 1, 1, 4]
+    assert counts(pair[0], *range(6)) == [1, 3, 2, 1, 1, 4]
 
 
 def test_a_second_job_of_the_same_size_is_another_job(rmd):
@@ -101,15 +97,15 @@ def test_a_second_job_of_the_same_size_is_another_job(rmd):
         member.join(rank, 2, 2, rank)
     members[0].ask("announce 5 0 0")
     members[1].ask("announce 1 0 0")
-    assert owned(members[0], range(4)) == [5, 1, 3, 3]
+    assert counts(members[0], *range(4)) == [5, 1, 3, 3]
 
 
 def test_energy_leaves_cores_free_that_bring_nothing(rmd):
     one, = rmd(8, "--policy=energy").joined(1, 0)
     assert one.ask(FLAT) == "0" and one.ask("announce 1 0 0") == "0"
-    assert owned(one, [0]) == [2]
+    assert counts(one, 0) == [2]
     assert one.ask("graph 1 1 8 8") == "0" and one.ask("announce 2 0 0") == "0"
-    assert owned(one, [0]) == [8]
+    assert counts(one, 0) == [8]
 
 
 def test_announced_iteration_times_show_cores_that_deliver_less(rmd):
@@ -117,9 +113,9 @@ def test_announced_iteration_times_show_cores_that_deliver_less(rmd):
     one, other = rmd(16, "--policy=interference").joined(2, 0, 1)
     assert one.ask("iteration 0.2") == "0" and one.ask("announce 1 0 0") == "0"
     assert other.ask("iteration 0.1") == "0" and other.ask("announce 1 0 0") == "0"
-    assert owned(one, (0, 1)) == [10, 6]
+    assert counts(one, 0, 1) == [10, 6]
     one.ask("announce 1.1 0 0")  # the times are those of eight cores each, whatever they own now
-    assert owned(one, (0, 1)) == [10, 6]
+    assert counts(one, 0, 1) == [10, 6]
 
 
 def test_a_move_that_does_not_pay_in_time_is_not_made(rmd):
@@ -127,15 +123,15 @@ def test_a_move_that_does_not_pay_in_time_is_not_made(rmd):
     one, other = rmd(16, "--move-cost-us=1000000", "--pay-within-ms=1").joined(2, 0, 1)
     one.ask("announce 1 0 0")
     other.ask("announce 15 0 0")
-    assert owned(one, (0, 1)) == [8, 8]
+    assert counts(one, 0, 1) == [8, 8]
     assert other.ask("announce 15 9 0") == "0"  # its range is no question of cost
-    assert owned(one, (0, 1))[1] >= 9
+    assert counts(one, 0, 1)[1] >= 9
 
 
 def test_how_much_energy_may_lose_can_be_said(rmd):
     one, = rmd(20, "--policy=energy", "--energy-loss=50").joined(1, 0)
     assert one.ask("graph 1 1 20 20") == "0" and one.ask("announce 1 0 0") == "0"
-    assert owned(one, [0]) == [10]
+    assert counts(one, 0) == [10]
 
 
 # --- what the machine says, below a root of our own
@@ -148,22 +144,22 @@ def stolen_from_the_first(rmd, root):
     one, other = r.member(), r.member()
     for member in (one, other):
         member.join()
-    assert owned(one, (0, 1)) == [8, 8]
+    assert counts(one, 0, 1) == [8, 8]
     put_stat(root, [(300, 200) if slot == 0 else (500, 0) for slot in one.owners()])
-    eventually(lambda: owned(one, (0, 1)), [10, 6])
+    eventually(lambda: counts(one, 0, 1), [10, 6])
     return r, one
 
 
 def test_a_process_whose_cores_are_stolen_gets_more_of_them(rmd, tmp_path):
     r, one = stolen_from_the_first(rmd, tmp_path)
     one.ask("announce 1 0 0")
-    assert owned(one, (0, 1)) == [10, 6]  # that is where it stays
+    assert counts(one, 0, 1) == [10, 6]  # that is where it stays
 
 
 def test_steal_counts_for_nothing_under_other_policies(rmd, build, tmp_path):
     r, one = stolen_from_the_first(rmd, tmp_path)
     assert rmctl(build, f"--socket={r.name}", "policy", "fair")[0] == 0
-    assert owned(one, (0, 1)) == [8, 8]
+    assert counts(one, 0, 1) == [8, 8]
 
 
 @pytest.mark.parametrize("text", ["", "cpu0", "cpu0 1 2 3", "cpu99 1 1 1 1 1 1 1 1", "x" * 5000,
@@ -171,9 +167,9 @@ def test_steal_counts_for_nothing_under_other_policies(rmd, build, tmp_path):
 def test_a_senseless_proc_stat_says_nothing(rmd, tmp_path, text):
     put(tmp_path, "/proc/stat", text)
     one, _ = rmd(4, "--policy=interference", f"--sys-root={tmp_path}").joined(2, 0, 1)
-    assert owned(one, (0, 1)) == [2, 2]
+    assert counts(one, 0, 1) == [2, 2]
     one.ask("announce 1 0 0")
-    assert owned(one, (0, 1)) == [2, 2]
+    assert counts(one, 0, 1) == [2, 2]
 
 
 @pytest.mark.parametrize("cap,expected", [("150", [100, 50]), ("150W", [100, 50]),

@@ -5,15 +5,12 @@ nothing is left behind.  No OpenMP, no MPI in here: what those do is tested else
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import pty
 import shutil
 import signal
 import stat
 import subprocess
 import tempfile
-import termios
 import time
 from pathlib import Path
 
@@ -22,7 +19,7 @@ import pytest
 from lib.machine import NO_SET_UID, SET_UID_PLACE
 from lib.processes import alive, children, state_of
 from lib.small_programs import compile_text
-from lib.terminal import on_terminal, read_until
+from lib.terminal import begin_on_terminal, on_terminal, read_until
 from lib.waiting import PATIENCE_S, comes_true
 
 pytestmark = pytest.mark.sanitize
@@ -300,16 +297,8 @@ def test_a_job_stops_and_goes_on(invade, stock_env):
 
 
 def test_ctrl_z_stops_command_and_invade_under_a_shell(invade, stock_env, tmp_path):
-    env = {**stock_env, "PS1": "$ "}
-    master, slave = pty.openpty()
-
-    def take_terminal():
-        os.setsid()
-        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-
-    shell = subprocess.Popen(["bash", "--norc", "--noediting", "-i"], stdin=slave, stdout=slave,
-                             stderr=slave, preexec_fn=take_terminal, env=env)
-    os.close(slave)
+    shell, master = begin_on_terminal({**stock_env, "PS1": "$ "}, "bash", "--norc", "--noediting",
+                                      "-i")
     try:
         read_until(master, b"$ ")
         os.write(master, f"cd {tmp_path}; {invade} -- sh -c 'echo rea''dy; "

@@ -26,6 +26,7 @@ import pytest
 from lib.core_table import ELSEWHERE, NOBODY
 from lib.fake_system import put_online
 from lib.machine import CPUS, two_cpus
+from lib.member import counts
 from lib.rmd import Rmd, rmctl
 from lib.terminal import Top
 from lib.users import ALICE, BOB
@@ -86,11 +87,6 @@ def beside_one_that_hangs_up(build):
         return done.returncode, done.stdout, done.stderr
 
     return run
-
-
-def owned(member, *slots):
-    owners = member.owners()
-    return [owners.count(slot) for slot in slots]
 
 
 def pid(member):
@@ -345,12 +341,12 @@ def test_shrink_and_expand_move_cores_until_they_are_taken_back(rmd, ask):
     one, other = r.joined(2, 0, 1)
     done = ask(r, "shrink", pid(one), 2)
     assert done["outcome"] == "done" and done["owned_cores"] == 2 and done["microseconds"] > 0
-    assert owned(one, 0, 1) == [2, 6]
+    assert counts(one, 0, 1) == [2, 6]
     assert ask(r, "expand", "rank:1", 7)["owned_cores"] == 7
-    assert owned(one, 0, 1) == [1, 7]
+    assert counts(one, 0, 1) == [1, 7]
     ask(r, "expand", pid(other), "--reset")
     ask(r, "shrink", pid(one), "--reset")
-    assert owned(one, 0, 1) == [4, 4]
+    assert counts(one, 0, 1) == [4, 4]
 
 
 def test_orders_survive_policies_announcements_and_other_processes(rmd, ask):
@@ -359,15 +355,15 @@ def test_orders_survive_policies_announcements_and_other_processes(rmd, ask):
     ask(r, "shrink", pid(one), 3)
     for policy in ("equal", "makespan", "fair", "jobs", "throughput", "workload"):
         ask(r, "policy", policy)
-        assert owned(one, 0) == [3], policy
+        assert counts(one, 0) == [3], policy
     one.ask("announce 9 5 12")  # it wants five at least
-    assert owned(one, 0) == [3]
+    assert counts(one, 0) == [3]
     third = r.member()
     third.slot = third.join()
-    assert owned(one, 0)[0] <= 3
+    assert counts(one, 0)[0] <= 3
     third.kill()
     other.kill()
-    eventually(lambda: owned(one, 0), [3])
+    eventually(lambda: counts(one, 0), [3])
 
 
 def test_an_order_is_not_got_rid_of_by_leaving_or_exec(rmd, ask):
@@ -375,12 +371,12 @@ def test_an_order_is_not_got_rid_of_by_leaving_or_exec(rmd, ask):
     one, other = r.joined(2, 0, 1)
     ask(r, "shrink", pid(one), 2)
     assert one.ask(f"leave {r.name}") == "0"
-    assert one.join(0, 2, 2) == one.slot and owned(other, one.slot, other.slot) == [2, 6]
+    assert one.join(0, 2, 2) == one.slot and counts(other, one.slot, other.slot) == [2, 6]
     one.say("exec")
-    assert one.join(0, 2, 2) == one.slot and owned(other, one.slot, other.slot) == [2, 6]
+    assert one.join(0, 2, 2) == one.slot and counts(other, one.slot, other.slot) == [2, 6]
     ask(r, "shrink", pid(one), "--reset")
     assert one.ask(f"leave {r.name}") == "0"
-    assert one.join(0, 2, 2) == one.slot and owned(other, one.slot, other.slot) == [4, 4]
+    assert one.join(0, 2, 2) == one.slot and counts(other, one.slot, other.slot) == [4, 4]
 
 
 def test_a_process_that_comes_back_leaves_cores_to_the_process_they_were_pinned_to_meanwhile(
@@ -392,11 +388,11 @@ def test_a_process_that_comes_back_leaves_cores_to_the_process_they_were_pinned_
     ask(r, "pin", pid(other), "2-5")
     assert one.join(0, 3, 3) == one.slot
     assert other.owners()[:6] == [one.slot] * 2 + [other.slot] * 4
-    assert owned(third, third.slot) == [2]
+    assert counts(third, third.slot) == [2]
     assert one.ask(f"leave {r.name}") == "0"
     ask(r, "pin", pid(third), "0-1")
     assert one.join(0, 3, 3) == one.slot  # nothing is left of that order
-    assert owned(third, one.slot, other.slot, third.slot) == [2, 4, 2]
+    assert counts(third, one.slot, other.slot, third.slot) == [2, 4, 2]
 
 
 def test_cores_that_have_no_owner_after_shrink_cannot_be_borrowed(rmd, ask):
@@ -464,9 +460,9 @@ def test_a_pinned_process_leaves_the_others_their_share(rmd, ask):
     members = r.joined(3, 0, 1, 2)
     ask(r, "pin", pid(members[2]), "6-7")
     ask(r, "policy", "equal")
-    assert owned(members[0], 0, 1, 2) == [3, 3, 2]
+    assert counts(members[0], 0, 1, 2) == [3, 3, 2]
     ask(r, "pin", pid(members[1]), "0")
-    assert owned(members[0], 0, 1, 2) == [5, 1, 2]
+    assert counts(members[0], 0, 1, 2) == [5, 1, 2]
     assert members[0].owners()[0] == 1
 
 
@@ -476,29 +472,29 @@ def test_pins_wait_while_they_would_leave_a_process_without_a_core(rmd, ask):
     ask(r, "pin", pid(one), "0-1")
     other = r.member()
     other.slot = other.join()
-    assert owned(one, one.slot, other.slot) == [1, 1]
+    assert counts(one, one.slot, other.slot) == [1, 1]
     assert one.ask(f"leave {r.name}") == "0"
-    assert one.join() == one.slot and owned(one, one.slot, other.slot) == [1, 1]
+    assert one.join() == one.slot and counts(one, one.slot, other.slot) == [1, 1]
     other.kill()
-    eventually(lambda: owned(one, one.slot), [2])
+    eventually(lambda: counts(one, one.slot), [2])
     ask(r, "drain", "1")
     third = r.member()
     third.slot = third.join()
-    assert owned(one, one.slot, third.slot) in ([1, 0], [0, 1])  # there is one core only
+    assert counts(one, one.slot, third.slot) in ([1, 0], [0, 1])  # there is one core only
     ask(r, "drain", "1", "--undo")
-    assert owned(one, one.slot, third.slot) == [1, 1]
+    assert counts(one, one.slot, third.slot) == [1, 1]
 
 
 def test_cores_that_another_user_gets_are_taken_from_pinned_processes(service, ask):
     s = service("emulate-cores = 4\nreclaim-bound-us = 1000\n")
     one, other = s.member(ALICE), s.member(ALICE)
     ask(s, "pin", pid(one), "0-2")
-    assert owned(one, one.slot, other.slot) == [3, 1]
+    assert counts(one, one.slot, other.slot) == [3, 1]
     bob = s.member(BOB)
-    eventually(lambda: owned(bob, 0), [2])
-    assert owned(one, one.slot, other.slot) == [1, 1]
+    eventually(lambda: counts(bob, 0), [2])
+    assert counts(one, one.slot, other.slot) == [1, 1]
     bob.kill()
-    eventually(lambda: owned(one, one.slot, other.slot), [3, 1])
+    eventually(lambda: counts(one, one.slot, other.slot), [3, 1])
 
 
 def test_physical_cores_that_go_together_are_ordered_together(rmd, tell, ask):
@@ -541,7 +537,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(rmd, tell, words, code, w
     said = tell(r, *(word.format(one=pid(one)) for word in words))
     assert said[0] == code and said[1] == "" and why in said[2], said
     assert code == 64 or r.name in said[2] or "rank" in why
-    assert owned(one, 0, 1) == [4, 4]
+    assert counts(one, 0, 1) == [4, 4]
 
 
 def test_what_is_refused_says_no_numbers_of_cores_in_json(rmd, tell):
@@ -616,9 +612,9 @@ def test_drained_cores_have_no_owner_until_the_drain_is_undone(rmd, ask):
     assert one.ask("lend 1") == "1"
     assert finished(command)["outcome"] == "done"
     assert [m.ask(f"borrow {core}") for core in (1, 2) for m in (one, other)] == ["0"] * 4
-    assert owned(one, 0, 1) == [1, 1]
+    assert counts(one, 0, 1) == [1, 1]
     assert ask(r, "drain", "--undo", "1-2")["drained_cores"] == 0
-    assert owned(one, 0, 1) == [2, 2]
+    assert counts(one, 0, 1) == [2, 2]
     assert one.ask("borrow 1") == "1"
 
 
@@ -697,9 +693,9 @@ def test_a_user_steers_its_own_processes_and_root_all(service, by):
     s = service("emulate-cores = 8\n")
     alice, bob = s.member(ALICE), s.member(BOB)
     code, _, err = by(s, BOB, "shrink", pid(alice), 1)
-    assert code == 1 and "and yours" in err and owned(alice, 0) == [4]
-    assert by(s, ALICE, "shrink", pid(alice), 2)[0] == 0 and owned(alice, 0) == [2]
-    assert by(s, 0, "shrink", pid(bob), 3)[0] == 0 and owned(bob, 0) == [3]
+    assert code == 1 and "and yours" in err and counts(alice, 0) == [4]
+    assert by(s, ALICE, "shrink", pid(alice), 2)[0] == 0 and counts(alice, 0) == [2]
+    assert by(s, 0, "shrink", pid(bob), 3)[0] == 0 and counts(bob, 0) == [3]
     core = bob.owners().index(0)
     code, _, err = by(s, ALICE, "pin", pid(alice), core)
     assert code == 1 and "another user's" in err
@@ -731,24 +727,24 @@ def test_status_shows_root_the_orders_of_all_and_a_user_its_own(service, by):
     domain, = json.loads(by(s, ALICE, "status", "--json")[1])["domains"]
     assert [u["uid"] for u in domain["users"]] == [ALICE] and domain["orders"] == []
     why = {core["why_away"] for core in domain["cores"] if core["owner"] == "away"}
-    assert why == {"other-user", "drained"} and owned(alice, 0) == [3]
+    assert why == {"other-user", "drained"} and counts(alice, 0) == [3]
 
 
 def test_a_user_is_limited_by_itself_and_by_root_until_the_limit_is_reset(service, by):
     s = service(f"emulate-cores = 8\n[user {ALICE}]\nmax-cores = 6\n")
     alice = s.member(ALICE)
-    assert owned(alice, 0) == [6]
+    assert counts(alice, 0) == [6]
     said = json.loads(by(s, ALICE, "limit", "--json")[1])
     assert (said["uid"], said["cores"], said["job_cores"]) == (ALICE, 6, None)
-    assert by(s, ALICE, "limit", "--cores=all")[0] == 0 and owned(alice, 0) == [6]
-    assert by(s, ALICE, "limit", "--cores=3")[0] == 0 and owned(alice, 0) == [3]
-    assert by(s, ALICE, "limit", "--reset")[0] == 0 and owned(alice, 0) == [6]
-    assert by(s, 0, "limit", f"--user={ALICE}", "--cores=all")[0] == 0 and owned(alice, 0) == [8]
+    assert by(s, ALICE, "limit", "--cores=all")[0] == 0 and counts(alice, 0) == [6]
+    assert by(s, ALICE, "limit", "--cores=3")[0] == 0 and counts(alice, 0) == [3]
+    assert by(s, ALICE, "limit", "--reset")[0] == 0 and counts(alice, 0) == [6]
+    assert by(s, 0, "limit", f"--user={ALICE}", "--cores=all")[0] == 0 and counts(alice, 0) == [8]
     assert by(s, 0, "limit", f"--user={ALICE}", "--job-cores=5")[0] == 0
-    assert owned(alice, 0) == [5]
+    assert counts(alice, 0) == [5]
     code, _, err = by(s, BOB, "limit", f"--user={ALICE}", "--cores=1")
     assert code == 1 and "only root" in err
-    assert by(s, 0, "limit", f"--user={ALICE}", "--reset")[0] == 0 and owned(alice, 0) == [6]
+    assert by(s, 0, "limit", f"--user={ALICE}", "--reset")[0] == 0 and counts(alice, 0) == [6]
 
 
 def test_to_ask_for_a_users_limits_does_not_make_it_known(service, by):
@@ -829,7 +825,7 @@ def test_another_users_domain_is_for_operators(service, by, public, words):
         assert (code, out) == (1, "") and (words[0] == "trace" or s.name in err)
         assert "only root and the user that runs rmd" in err and f"user {whose}:" in err
         assert "without --user" in err
-    assert "policy workload" in by(s, ALICE, "policy")[1] and owned(alice, 0) == [4]
+    assert "policy workload" in by(s, ALICE, "policy")[1] and counts(alice, 0) == [4]
     code, _, err = by(s, BOB, *of_user(BOB, words, public / "t"))
     assert code == (words == ["trace", "stop"]) and "only root" not in err
 
@@ -930,7 +926,7 @@ def test_of_a_launchs_own_rmd_no_other_user_gets_cores(rmd, ask, tell, limits):
     code, _, err = tell(r, "limit", f"--user={BOB}", *limits)
     assert code == 1 and f"this rmd serves user {os.getuid()} only" in err
     ask(r, "limit", "--job-cores=all")  # cores are divided again
-    assert owned(one, 0) == [8]
+    assert counts(one, 0) == [8]
     domain, = ask(r, "status")["domains"]
     assert [u["uid"] for u in domain["users"]] == [os.getuid()]
 

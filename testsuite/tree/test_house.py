@@ -9,11 +9,11 @@ import pytest
 from lib import house
 
 # What is still wrong, which may only become less: lower the number with what you mend.
-AT_MOST = {"circles of includes": 1, "files in the largest circle": 2,
+AT_MOST = {"circles of includes": 0, "files in the largest circle": 0,
            "circles between folders": 0, "includes of a higher layer": 0,
            "functions in the largest knot of the OpenMP runtime": 3,
-           "files in the fullest folder": 35,
-           "file-scope variables": 119, "pronouns in comments and documents": 10}
+           "files in the fullest folder": 25,
+           "file-scope variables": 95, "pronouns in comments and documents": 10}
 # What there must be: raise the number with what you add.
 AT_LEAST = {"assertions": 476}
 
@@ -75,6 +75,16 @@ def test_names_of_tests_have_nouns_for_pronouns(modules_of_tests):
     names = [name for path in modules_of_tests
              for name in re.findall(r"^def (test_\w+)\(", path.read_text(), re.MULTILINE)]
     assert not [name for name in names if house.PRONOUN.search(name.replace("_", " "))]
+
+
+def test_a_word_of_the_glossary_has_one_row_which_names_files_that_exist(top):
+    rows = re.findall(r"^\| (.*?) \|.*\|(.*)\|$", (top / "doc/glossary.md").read_text(),
+                      re.MULTILINE)
+    assert not [word for word, count in Counter(word for word, _ in rows).items() if count > 1]
+    named = [re.sub(r"\[ch\]$", "h", name) for _, where in rows
+             for name in re.findall(r"`([^`]*/[^`]*\.[^`]*)`", where)]
+    assert len(named) > 100
+    assert not [name for name in named if not list(top.glob(name))]
 
 
 def test_circles_are_found():

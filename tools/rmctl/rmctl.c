@@ -5,9 +5,7 @@
  * stops nor disturbs a process.
  */
 #define _GNU_SOURCE
-#ifdef HAVE_CONFIG_H
 #include "config.h"
-#endif
 #include "tools/rmctl/rmctl.h"
 #include "tools/rmctl/simulate/simulate.h"
 #include "rmd/loop/text.h"
@@ -18,10 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "(version unknown)"
-#endif
 
 struct rmctl_common rmctl_common;
 

@@ -12,7 +12,6 @@
 #include "tools/rmctl/rmctl_admin_snapshot.h"
 #include "rmd/loop/text.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

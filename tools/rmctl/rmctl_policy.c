@@ -29,7 +29,7 @@ static error_t parse_policy_option(int key, char *arg, struct argp_state *state)
     if (w->chosen)
         argp_error(state, "one policy: %s or %s?", w->chosen, arg);
     if (!rmd_policy_named(arg))
-        argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
+        argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names().text);
     w->chosen = arg;
     return 0;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* rmctl_simulate.c - `rmctl simulate`: options, and one schedule after the other; see simulate.h. */
 #define _GNU_SOURCE
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include "tools/rmctl/simulate/simulate.h"
 #include "tools/rmctl/rmctl.h"
 #include "tools/rmctl/simulate/simulate_print.h"
@@ -161,7 +158,7 @@ static unsigned choose_schedules(const char *list, unsigned which[MOST])
             k++;
         if (k >= PLAIN && !name_of(k)) {
             fprintf(stderr, "rmctl simulate: '%.*s' is no schedule: use static, sequence, "
-                            "lending, %s\n", (int)length, at, rmd_policy_names());
+                            "lending, %s\n", (int)length, at, rmd_policy_names().text);
             return 0;
         }
         which[n] = k;

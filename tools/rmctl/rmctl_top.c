@@ -69,9 +69,14 @@ static error_t parse_top_option(int key, char *arg, struct argp_state *state)
 /* --- looking */
 
 static struct {
+    /* What is shown.  Writer: read_views */
     struct view looks[2][DOMAINS]; /* of this frame and the one before, in turns */
     struct inv_admin_snapshot *orders[DOMAINS]; /* of this frame; NULL: unknown */
     unsigned turn, ndomains;
+    /* And where.  Writers: the functions that draw, and those that run in batch or on a terminal */
+    bool on_terminal;
+    int columns, row, column;
+    int rows; /* in which something stands, also below the screen */
 } frame;
 
 static void read_views(const struct rmctl_sockets *s, struct rmd_client_user *of)
@@ -129,21 +134,15 @@ static struct rates rates_of(const struct view *now, const struct view_process *
 
 /* --- drawing: the same text for ncurses and for files */
 
-static struct {
-    bool on_terminal;
-    int columns, row, column;
-    int rows; /* in which something stands, also below the screen */
-} screen;
-
 static void draw_char(int colour, char c)
 {
-    screen.rows = screen.row + 1;
-    if (screen.column++ >= screen.columns)
+    frame.rows = frame.row + 1;
+    if (frame.column++ >= frame.columns)
         return;
-    if (!screen.on_terminal)
+    if (!frame.on_terminal)
         putchar(c);
-    else if (screen.row < LINES)
-        mvaddch(screen.row, screen.column - 1,
+    else if (frame.row < LINES)
+        mvaddch(frame.row, frame.column - 1,
                 (chtype)(unsigned char)c |
                     (colour == PLAIN ? 0 : (chtype)COLOR_PAIR(colour % COLOURS + 1)));
 }
@@ -161,10 +160,10 @@ static void __attribute__((format(printf, 2, 3))) draw_text(int colour, const ch
 
 static void end_line(void)
 {
-    if (!screen.on_terminal)
+    if (!frame.on_terminal)
         putchar('\n');
-    screen.row++;
-    screen.column = 0;
+    frame.row++;
+    frame.column = 0;
 }
 
 static void draw_number(double value, const char *format)
@@ -205,7 +204,7 @@ static char cell_of(const struct view *v, int slot, unsigned from, unsigned to)
 
 static void draw_map(const struct view *v)
 {
-    int width = screen.columns - 8 > 8 ? screen.columns - 8 : 8;
+    int width = frame.columns - 8 > 8 ? frame.columns - 8 : 8;
     unsigned each = (v->ncores + (unsigned)width - 1) / (unsigned)width;
     draw_text(PLAIN, " cores x processes%s: # computing, + borrowed, . lent%s",
               each > 1 ? ", several cores a sign" : "", each > 1 ? "" : ", away ~");
@@ -286,12 +285,12 @@ static void draw_domain(const struct view *v, uint32_t uid, const struct inv_adm
 /* In the last line of the screen, where there are rows below it. */
 static void draw_rows_left_out(void)
 {
-    int more = screen.rows - (LINES - 1);
-    if (screen.rows <= LINES)
+    int more = frame.rows - (LINES - 1);
+    if (frame.rows <= LINES)
         return;
-    screen.row = LINES - 1;
-    screen.column = 0;
-    move(screen.row, 0);
+    frame.row = LINES - 1;
+    frame.column = 0;
+    move(frame.row, 0);
     clrtoeol();
     draw_text(PLAIN, "%d more lines: a taller terminal shows them, or --batch", more);
 }
@@ -302,9 +301,9 @@ static void draw_frame(const struct top *t)
     time_t now = time(NULL);
     struct tm tm;
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &tm));
-    screen.row = screen.column = screen.rows = 0;
+    frame.row = frame.column = frame.rows = 0;
     draw_text(PLAIN, "rmctl top  %s  every %g s%s", clock, t->delay_s,
-              screen.on_terminal ? "  q: quit" : "");
+              frame.on_terminal ? "  q: quit" : "");
     end_line();
     for (unsigned i = 0; i < frame.ndomains; i++)
         draw_domain(&frame.looks[frame.turn][i], t->of.uid, frame.orders[i]);
@@ -312,7 +311,7 @@ static void draw_frame(const struct top *t)
         draw_text(PLAIN, "%s", *t->of.why ? t->of.why : "no rmd answers");
         end_line();
     }
-    if (screen.on_terminal)
+    if (frame.on_terminal)
         draw_rows_left_out();
 }
 
@@ -400,7 +399,7 @@ static int print_frame(const struct top *t)
 static int run_in_batch(struct top *t, const struct rmctl_sockets *s)
 {
     const char *said = getenv("COLUMNS");
-    screen.columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
+    frame.columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
     for (unsigned n = 0; !end_signal.came && (!t->frames || n < t->frames); n++) {
         if (n)
             wait_for_input(-1, t->delay_s);
@@ -450,7 +449,7 @@ static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
                 getenv("TERM") ? getenv("TERM") : "");
         return RMCTL_FAILED;
     }
-    screen.on_terminal = true;
+    frame.on_terminal = true;
     cbreak();
     noecho();
     curs_set(0);
@@ -461,7 +460,7 @@ static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
         if (n && !wait_for_key(t))
             break;
         read_views(s, &t->of);
-        screen.columns = COLS;
+        frame.columns = COLS;
         erase();
         draw_frame(t);
         refresh();

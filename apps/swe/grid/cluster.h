@@ -4,8 +4,7 @@
 // Values are `fields` arrays, each with a number for every cell and every ghost; what they mean is
 // the scheme's affair (solver/scheme.h).  What others need of the cluster is in its *interface*, a
 // second copy of what is at the boundary: it has two sides that take turns, so that a cluster may
-// be advanced while its neighbours still read what it was.  (papers/…balancing.txt §4, reference
-// 40)
+// be advanced while its neighbours still read what it was.  (Schreiber et al., section 4)
 //
 // One thread at a time works on a cluster; neighbours read only the side of its interface that
 // no thread writes in this phase.

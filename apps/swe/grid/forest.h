@@ -6,7 +6,7 @@
 // bisected `cut` times; the triangles that result are the roots.  In the order of the curve they
 // are dealt out to ranks, in equal numbers or in those of run.parts, for good: cores move, data do
 // not.
-// (papers/invasive-compute-balancing.txt §6.3)
+// (Schreiber et al., 6.3)
 #ifndef SWE_GRID_FOREST_H
 #define SWE_GRID_FOREST_H
 

@@ -5,7 +5,7 @@
 // it at `exit`, and its right angle is at `apex`.  The edge entry-exit is the hypotenuse; bisection
 // cuts it in the middle, and the middle is the apex of both children, of which the curve meets
 // (entry, apex) first and (apex, exit) next.  Lattice points are exact, so that two triangles that
-// share an edge compute the same numbers for it.  (papers/invasive-compute-balancing.txt §4)
+// share an edge compute the same numbers for it.  (Schreiber et al., section 4)
 #ifndef SWE_GRID_TRIANGLE_H
 #define SWE_GRID_TRIANGLE_H
 

@@ -2,7 +2,7 @@
 // schedule.h - work on all clusters of a rank, shared out among the threads.
 //
 // Four ways: a task each cluster; clusters fixed to threads, in stretches of the curve of equal
-// work (owner-compute, papers/…balancing.txt §6.3); a loop in which a free thread takes the next
+// work (owner-compute, Schreiber et al., 6.3); a loop in which a free thread takes the next
 // cluster, as with tasks, but no thread has to be woken for each; and, compiled with SWE_TBB,
 // a parallel_for of Threading Building Blocks.  But for owners the largest clusters are begun first,
 // so that what is left at the end is small.  An exception of the work is thrown again here.

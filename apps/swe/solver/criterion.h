@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // criterion.h - where the grid is to be finer: by the displacement of the surface from rest
-// (papers/invasive-compute-balancing.txt §6.3), and along shores.
+// (Schreiber et al., 6.3), and along shores.
 #ifndef SWE_SOLVER_CRITERION_H
 #define SWE_SOLVER_CRITERION_H
 

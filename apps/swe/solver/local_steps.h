@@ -8,7 +8,7 @@
 // faster one computes what passes, with the slower one as it was, and adds it up.  The slower one
 // takes the sum for what passed in its step.  So nothing is lost or made.  (Osher and Sanders
 // 1983, doi:10.1090/S0025-5718-1983-0717689-8;
-// papers/invasive-compute-balancing.txt §4, reference 12)
+// Schreiber et al., section 4)
 //
 // No cell gives more than it has.  Of a slower cluster the faster one takes no more than that has
 // for its own step (Scheme::spare).  Water that gets faster in a round moves its cluster to a lower

@@ -7,7 +7,7 @@
     pictures.py FRAME.pvtu -o wave.png --colour depth --view map
 
 The relief is seen from the south-west and above, and exaggerated so that waves are seen; --view
-map looks straight down.  Like figures 1 and 9 of papers/invasive-compute-balancing.txt.
+map looks straight down.  Like figures 1 and 9 of Schreiber et al.
 """
 
 from __future__ import annotations

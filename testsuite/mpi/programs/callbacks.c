@@ -7,7 +7,6 @@
 #include <mpi.h>
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int rank, size, called, named;

@@ -63,6 +63,27 @@ static void ask_machine(void)
     printf("\n");
 }
 
+/* How far the processes are spread over the machine: for each process the number of physical cores, caches,
+ * NUMA nodes and packages of which it has a core, added up. */
+static unsigned long spread_of(const struct rmd_machine *m, const int *owner, unsigned nprocs)
+{
+    unsigned long spread = 0;
+    static int last[MOST];
+    for (unsigned level = 0; level < RMD_LEVELS; level++) {
+        int group = 0;
+        for (unsigned p = 0; p < nprocs; p++)
+            last[p] = -1;
+        for (unsigned c = 0; c < m->ncores; c++) {
+            group += c > 0 && m->apart[c] > level;
+            if (owner[c] < 0 || owner[c] >= (int)nprocs || last[owner[c]] == group)
+                continue;
+            last[owner[c]] = group;
+            spread++;
+        }
+    }
+    return spread;
+}
+
 static void ask_placement(void)
 {
     static struct rmd_placed procs[MOST];
@@ -82,7 +103,7 @@ static void ask_placement(void)
     }
     struct rmd_machine machine = {ncores, apart};
     unsigned moved = rmd_place_on(&machine, owner, holders[0] == -2 ? NULL : holders, procs, n);
-    printf("%u %lu ", moved, rmd_spread(&machine, owner, n));
+    printf("%u %lu ", moved, spread_of(&machine, owner, n));
     for (unsigned c = 0; c < ncores; c++)
         printf("%d ", owner[c]);
     printf("\n");

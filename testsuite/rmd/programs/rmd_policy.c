@@ -192,7 +192,8 @@ static void ask_placement(unsigned ncores, unsigned n)
     }
     for (unsigned c = 0; c < ncores; c++)
         owner[c] = (int)next();
-    printf("%u ", rmd_place(owner, ncores, procs, n));
+    const struct rmd_machine flat = {ncores, NULL};
+    printf("%u ", rmd_place_on(&flat, owner, NULL, procs, n));
     for (unsigned c = 0; c < ncores; c++)
         printf("%d ", owner[c]);
     printf("\n");

@@ -5,7 +5,7 @@
  *   constant   one MPI job whose ranks have unequal work, always the same
  *   changing   one MPI job; a wave of work goes over its ranks
  *   study      programs of one process, started one after the other, whose work grows and falls
- *              (papers/invasive-compute-balancing.txt 6.4: five, 2 s apart)
+ *              (Schreiber et al., 6.4: five, 2 s apart)
  *   bursty     programs that come at random times and pause between bursts of random length
  *   crowd      jobs of all sizes that come during the first pieces, some of each kind
  */

@@ -5,7 +5,6 @@
 #include "rmd/loop/text.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -8,9 +8,9 @@
  * @changing
  */
 #include "../check.h"
+#include "../fibonacci.h"
 #include <omp.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <string.h>
 
 enum { MANY = 300 };
@@ -369,19 +369,6 @@ static void events(int n)
     CHECK(pthread_join(outside, NULL) == 0, "pthread_join");
 }
 
-static int fibonacci(int n)
-{
-    int a, b;
-    if (n < 2)
-        return n;
-#pragma omp task shared(a)
-    a = fibonacci(n - 1);
-#pragma omp task shared(b)
-    b = fibonacci(n - 2);
-#pragma omp taskwait
-    return a + b;
-}
-
 /* Regions within tasks, and tasks within those. */
 static void nested(int n)
 {
@@ -394,7 +381,7 @@ static void nested(int n)
             int part = 0;
 #pragma omp parallel num_threads(2) shared(part)
 #pragma omp single
-            part = fibonacci(10);
+            part = fibonacci(10, 0);
 #pragma omp atomic
             sum += part;
         }
@@ -405,7 +392,7 @@ static void nested(int n)
 static void outside_of_regions(void)
 {
     int x = 0;
-    CHECK(fibonacci(10) == 55, "tasks outside a region");
+    CHECK(fibonacci(10, 0) == 55, "tasks outside a region");
 #pragma omp taskgroup task_reduction(+ : x)
     {
 #pragma omp task in_reduction(+ : x)

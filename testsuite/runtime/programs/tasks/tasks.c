@@ -4,28 +4,16 @@
  * of 1 to 16.
  */
 #include "../check.h"
+#include "../fibonacci.h"
 #include <omp.h>
 #include <pthread.h>
-
-static int fibonacci(int n)
-{
-    int a, b;
-    if (n < 2)
-        return n;
-#pragma omp task shared(a) final(n < 6)
-    a = fibonacci(n - 1);
-#pragma omp task shared(b) final(n < 6)
-    b = fibonacci(n - 2);
-#pragma omp taskwait
-    return a + b;
-}
 
 static void recursion(int n)
 {
     int result = 0;
 #pragma omp parallel num_threads(n)
 #pragma omp single
-    result = fibonacci(15);
+    result = fibonacci(15, 6);
     CHECK(result == 610, "fibonacci: %d", result);
 }
 

@@ -20,7 +20,7 @@ static void inner(void)
         size = omp_get_num_threads();
 #pragma omp critical
         {
-            int now = threads_now();
+            int now = kernel_threads();
             most = now > most ? now : most;
         }
     }

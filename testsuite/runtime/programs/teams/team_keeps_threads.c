@@ -5,7 +5,6 @@
 #include "../check.h"
 #include <dirent.h>
 #include <omp.h>
-#include <stdbool.h>
 
 enum { LARGE = 8, SMALL = 2, ALTERNATIONS = 100, KNOWN_MAX = 4096 };
 

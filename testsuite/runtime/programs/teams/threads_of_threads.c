@@ -51,7 +51,7 @@ static void all_at_once(void)
     for (int i = 0; i < THREADS; i++)
         CHECK(pthread_create(&ids[i], NULL, work, NULL) == 0, "pthread_create");
     pthread_barrier_wait(&meeting);
-    int now = threads_now();
+    int now = kernel_threads();
     CHECK(now <= stock + procs + on_their_way, "%d kernel threads, without us %d", now, stock);
     pthread_barrier_wait(&meeting);
     for (int i = 0; i < THREADS; i++)

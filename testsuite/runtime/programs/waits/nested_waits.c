@@ -7,6 +7,7 @@
  * @changing
  */
 #include "../check.h"
+#include "../fibonacci.h"
 #include <omp.h>
 #include <pthread.h>
 #include <string.h>
@@ -70,19 +71,6 @@ static void constructs(int outer, int inner)
     CHECK(sum[outer] == INNER * (INNER - 1) / 2, "sum %d", sum[outer]);
 }
 
-static int fib(int n)
-{
-    int a, b;
-    if (n < 2)
-        return n;
-#pragma omp task shared(a)
-    a = fib(n - 1);
-#pragma omp task shared(b)
-    b = fib(n - 2);
-#pragma omp taskwait
-    return a + b;
-}
-
 /* A task that begins a region of its own. */
 static int team_of_task(int n)
 {
@@ -113,8 +101,8 @@ static void tasks(int outer, int inner)
         }
         CHECK(before[outer] == 30, "%d threads of tasks", before[outer]);
     }
-    result = fib(8);
-    CHECK(result == 21, "fib(8) is %d", result);
+    result = fibonacci(8, 0);
+    CHECK(result == 21, "fibonacci(8) is %d", result);
 #pragma omp task depend(inout : result)
 #pragma omp atomic
     after[outer]++;

@@ -6,6 +6,14 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 
+/* Of inv_next_definition.  Writers: threads that call the function. */
+struct inv_next {
+    _Atomic(void *) pthread_create, sched_getaffinity, pthread_getaffinity_np, sched_setaffinity,
+        pthread_setaffinity_np; /* affinity.c */
+    _Atomic(void *) execve, fexecve, execvpe, posix_spawn, posix_spawnp, system, popen; /* spawn.c */
+};
+extern struct inv_next inv_next __attribute__((visibility("hidden"))); /* affinity.c */
+
 /* The C library's function of this name.  *cache, NULL at first, is found once; every thread finds the
  * same, so relaxed. */
 static inline void *inv_next_definition(_Atomic(void *) *cache, const char *name)
@@ -17,5 +25,6 @@ static inline void *inv_next_definition(_Atomic(void *) *cache, const char *name
     }
     return found;
 }
+#define INV_NEXT(name) ((__typeof__(name) *)inv_next_definition(&inv_next.name, #name))
 
 #endif

@@ -6,7 +6,7 @@
  * broadcasts the number, at the first collective of a communicator whose ranks are all members.
  * Each rank finds out locally whether they are, with the same result (comm.c).
  */
-#include "mpi-shim/calls/board.h"
+#include "mpi-shim/arrival/board.h"
 #include "libinvasive/table/arrival_board.h"
 #include "libinvasive/base/assertion.h"
 #include "mpi-shim/dispatch/variant.h"

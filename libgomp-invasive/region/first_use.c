@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * use.c - the first use of OpenMP by this process, and by each of its threads (use.h).
+ * first_use.c - the first use of OpenMP by this process, and by each of its threads (use.h).
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* for dl_iterate_phdr */
@@ -12,6 +12,7 @@
 #include "places.h"
 #include "process.h"
 #include "tls.h"
+#include "use.h"
 #include <libinvasive/base/uncancelled.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,20 +23,19 @@ __thread struct gomp_task_icv *gomp_thread_icv;
 
 static struct {
     pthread_mutex_t lock;
+    enum { UNSEEN, AT_ONCE, LATER } begins; /* written while the library is loaded */
     /* Has the process begun to use OpenMP?  Written by first_use, under the lock (release); read by each
      * thread that begins (acquire). */
-    _Atomic bool by_process;
-    _Atomic bool by_further_threads; /* set by the first of them, relaxed: a hint */
+    _Atomic bool begun;
 } use = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- the first use */
 
 bool gomp_use_at_once (void)
 {
-    static int answer; /* 0: not looked yet, 1 yes, 2 no; while the library is loaded */
-    if (answer == 0)
-        answer = gomp_program_needs_libgomp() ? 1 : 2;
-    return answer == 1;
+    if (use.begins == UNSEEN)
+        use.begins = gomp_program_needs_libgomp() ? AT_ONCE : LATER;
+    return use.begins == AT_ONCE;
 }
 
 /* A copy of libgomp that a package has brought has said what the environment asks for already. */
@@ -49,20 +49,15 @@ static void begin_use (void)
         gomp_take_first_place();
 }
 
-bool gomp_use_has_further_threads (void)
-{
-    return atomic_load_explicit(&use.by_further_threads, memory_order_relaxed);
-}
-
 static void first_use (void)
 {
     INV_UNDISTURBED;
     pthread_mutex_lock(&use.lock);
-    if (!atomic_load_explicit(&use.by_process, memory_order_relaxed)) { /* under the lock */
+    if (!atomic_load_explicit(&use.begun, memory_order_relaxed)) { /* under the lock */
         begin_use();
         /* release: partner is the acquire load of gomp_find_thread_icv in another thread, which then
          * sees all that begin_use has written */
-        atomic_store_explicit(&use.by_process, true, memory_order_release);
+        atomic_store_explicit(&use.begun, true, memory_order_release);
     }
     pthread_mutex_unlock(&use.lock);
 }
@@ -70,12 +65,12 @@ static void first_use (void)
 struct gomp_task_icv *gomp_find_thread_icv (void)
 {
     /* acquire: partner is the release store of first_use */
-    if (!atomic_load_explicit(&use.by_process, memory_order_acquire))
+    if (!atomic_load_explicit(&use.begun, memory_order_acquire))
         first_use();
     bool initial = syscall(SYS_gettid) == getpid();
     gomp_thread_icv = &gomp_global_icv;
     if (!initial) {
-        atomic_store_explicit(&use.by_further_threads, true, memory_order_relaxed);
+        gomp_use_by_further_thread();
         gomp_decide_default_team(GOMP_TEAM_SMALL); /* which may change gomp_thread_icv */
     }
     return gomp_thread_icv;
@@ -83,6 +78,7 @@ struct gomp_task_icv *gomp_find_thread_icv (void)
 
 void gomp_use_loaded (void)
 {
+    gomp_use_is_loaded();
     gomp_messages_loaded();
     gomp_tls_loaded();
     if (gomp_use_at_once())

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * ready.c - the gomp_ready.queue of the threads that are ready for a core (ready.h).
+ * ready.c - the queue of the threads that are ready for a core (ready.h).
  */
 #include "ready.h"
 #include <string.h>

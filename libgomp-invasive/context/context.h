@@ -56,6 +56,8 @@ extern struct gomp_contexts {
     /* The process is the child of a fork in a context.  Its one thread has the stack of that context, but
      * no loop to go back to, so it waits like any thread.  Written in the child. */
     bool grounded;
+    /* Of gomp_contexts_usable, which looks once: 0 not yet, 1 yes, 2 no.  relaxed: all threads find the same. */
+    _Atomic int usable;
     /* Of the C++ runtime; NULL: that is not loaded.  Written before a region begins, when objects have been loaded;
      * relaxed: a region that begins later is after it. */
     struct gomp_exceptions *(*_Atomic get_exceptions) (void);

@@ -130,15 +130,14 @@ extern void __tsan_init (void) __attribute__((weak));
 
 bool gomp_contexts_usable (void)
 {
-    static _Atomic int answer; /* 0: not looked yet, 1 yes, 2 no */
-    int known = atomic_load_explicit(&answer, memory_order_relaxed);
+    int known = atomic_load_explicit(&gomp_contexts.usable, memory_order_relaxed);
     if (__builtin_expect(known == 0, 0)) {
         const char *wish = inv_getenv("INVASIVE_CONTEXTS");
         bool tasks = inv_mpi_tasks_asked(); /* taskpoint.c counts by kernel thread */
         bool wanted = !wish || strcmp(wish, "off") != 0;
         bool yes = wanted && switchable() && !__asan_init && !__tsan_init && !under_tool() && !tasks;
         known = yes ? 1 : 2;
-        atomic_store_explicit(&answer, known, memory_order_relaxed);
+        atomic_store_explicit(&gomp_contexts.usable, known, memory_order_relaxed);
     }
     return known == 1 && !gomp_contexts.grounded;
 }

@@ -15,9 +15,9 @@
  * through a whole time slice, so all ranks call the non-blocking form and yield.  The two forms do
  * not match each other, so the choice follows only from what all ranks have in common.
  */
-#include "mpi-shim/calls/arrival.h"
+#include "mpi-shim/arrival/arrival.h"
 #include "libinvasive/base/assertion.h"
-#include "mpi-shim/calls/board.h"
+#include "mpi-shim/arrival/board.h"
 #include "mpi-shim/dispatch/variant.h"
 #include "mpi-shim/gen/shim-pmpi.h"
 #include "mpi-shim/measure/clock.h"
@@ -93,9 +93,12 @@ static void await_awakening(struct shim_arrival *a)
         shim_ring_comm(a->comm); /* the last one awake: others may have lent theirs meanwhile */
 }
 
-/* Threads of this process that are in an arrival barrier.  Counted only with MPI_THREAD_MULTIPLE
- * and a core for each rank, by shim_arrival_begin and shim_arrival_end. */
-static _Atomic int threads_arrived;
+static struct {
+    /* Of this process, in an arrival barrier.  Counted only with MPI_THREAD_MULTIPLE and a core for
+     * each rank, by shim_arrival_begin and shim_arrival_end. */
+    _Atomic int threads;
+    _Atomic int next_tag; /* written by shim_arrival_barrier_tag */
+} arrivals;
 
 /* Threads that wait at boards take the core from each other, and from threads in the library.  So a
  * thread that arrives while another one waits calls the blocking function at once, in which threads
@@ -104,7 +107,7 @@ static _Atomic int threads_arrived;
 static bool expects_short_wait(const void *call_site)
 {
     uint64_t expects = shim_site_expects(shim_site(call_site));
-    return expects != 0 && expects < SOON_US * shim_us;
+    return expects != 0 && expects < SOON_US * shim_clock.us;
 }
 
 bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void *call_site)
@@ -138,7 +141,7 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
         return false;
     a->counted = shim_world.threads_may_call;
     /* relaxed: a hint */
-    if (a->counted && atomic_fetch_add_explicit(&threads_arrived, 1, memory_order_relaxed) > 0 &&
+    if (a->counted && atomic_fetch_add_explicit(&arrivals.threads, 1, memory_order_relaxed) > 0 &&
         expects_short_wait(call_site)) {
         shim_ring_sleepers(c, true);
         return true;
@@ -176,7 +179,7 @@ void shim_arrival_end(struct shim_arrival *a)
         return;
     }
     if (a->counted) {
-        int before = atomic_fetch_sub_explicit(&threads_arrived, 1, memory_order_relaxed);
+        int before = atomic_fetch_sub_explicit(&arrivals.threads, 1, memory_order_relaxed);
         inv_assert(before > 0);
     }
     uint64_t end = shim_ticks();
@@ -200,8 +203,8 @@ void shim_arrival_barrier(struct shim_arrival *a, struct shim_comm *c, const voi
 
 int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site)
 {
-    static _Atomic int next;
-    int mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed), highest = mine;
+    int mine = atomic_fetch_add_explicit(&arrivals.next_tag, 1, memory_order_relaxed);
+    int highest = mine;
     MPI_Request request;
     if (shim_alone(c))
         return mine;
@@ -213,6 +216,6 @@ int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site)
         shim_wait_collective(&request, c, call_site);
     /* relaxed: two threads may take the same number (opened_group.c) */
     if (highest > mine)
-        atomic_store_explicit(&next, highest + 1, memory_order_relaxed);
+        atomic_store_explicit(&arrivals.next_tag, highest + 1, memory_order_relaxed);
     return highest;
 }

@@ -10,7 +10,7 @@
  * the cores that we hold (unheld.h).
  *
  * Here is the thread, and what others count for it.  What it looks at, and does then, is in
- * region/progress.c.
+ * implicit/progress.c.
  */
 #ifndef GOMP_WATCHDOG_H
 #define GOMP_WATCHDOG_H 1

@@ -5,16 +5,16 @@
 #include "threads.h"
 #include <libinvasive/base/now.h>
 
-_Atomic uint64_t gomp_refused_until;
+struct gomp_thread_supply gomp_thread_supply;
 
 void gomp_thread_refused (void)
 {
     enum { REFUSED_NS = 10000000 };
-    atomic_store_explicit(&gomp_refused_until, inv_now_ns() + REFUSED_NS, memory_order_relaxed);
+    atomic_store_explicit(&gomp_thread_supply.refused_until, inv_now_ns() + REFUSED_NS, memory_order_relaxed);
 }
 
 bool gomp_refused_lately (void)
 {
-    uint64_t until = atomic_load_explicit(&gomp_refused_until, memory_order_relaxed);
+    uint64_t until = atomic_load_explicit(&gomp_thread_supply.refused_until, memory_order_relaxed);
     return __builtin_expect(until != 0, 0) && inv_now_ns() < until;
 }

@@ -23,16 +23,23 @@ static inline int gomp_create_thread (pthread_t *handle, const pthread_attr_t *a
     return error;
 }
 
-/* The time until which no other thread is made for want of nothing but speed, since the system has
- * just refused one; 0: it never has.  Written by the refused thread, relaxed: a hint. */
-extern _Atomic uint64_t gomp_refused_until;
+/* How many threads can this process have? */
+extern struct gomp_thread_supply {
+    /* Limits let it start so few threads that those of all teams may not fit, if many threads of the program
+     * begin regions or regions are nested (proc.c).  So regions of default teams are bound (region.h), and their
+     * threads are made before the size is told.  Written at the first use; constant after it. */
+    bool scarce;
+    /* The time until which no other thread is made for want of nothing but speed, since the system has
+     * just refused one; 0: it never has.  Written by the refused thread, relaxed: a hint. */
+    _Atomic uint64_t refused_until;
+} gomp_thread_supply;
 /* The system has refused a thread; has it done so some milliseconds ago, or ever? */
 extern void gomp_thread_refused (void);
 extern bool gomp_refused_lately (void);
 static inline bool gomp_refused_ever (void)
 {
     return __builtin_expect(
-        atomic_load_explicit(&gomp_refused_until, memory_order_relaxed) != 0, 0);
+        atomic_load_explicit(&gomp_thread_supply.refused_until, memory_order_relaxed) != 0, 0);
 }
 
 #pragma GCC visibility pop

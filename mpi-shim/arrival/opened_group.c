@@ -13,7 +13,7 @@
  * The tag of a message says what it is for.  Two barriers may have the same tag: messages between
  * two ranks keep their order, so only threads that are in both barriers at once could confuse them.
  */
-#include "mpi-shim/calls/opened_group.h"
+#include "mpi-shim/arrival/opened_group.h"
 #include "libinvasive/base/assertion.h"
 #include "mpi-shim/gen/shim-pmpi.h"
 #include "mpi-shim/ranks/managed_group.h"
