@@ -81,15 +81,18 @@ static void note_stranger (uint64_t now, uint64_t took)
     core_shared = (unsigned short)(NOTICED_YIELDS + (STRANGER_SLEEPS << strangers));
 }
 
-/* Has the kernel let another thread run in place of this one since the last call? */
+/* How often the kernel has let another thread run in place of this one, as was_switched saw it last. */
+static __thread long switches_seen __attribute__((tls_model("initial-exec"), used));
+#define switches_seen GOMP_OWN(switches_seen)
+
+/* Has it done so since the last call? */
 static bool was_switched (void)
 {
-    static __thread long seen __attribute__((tls_model("initial-exec")));
     struct rusage own;
     if (getrusage(RUSAGE_THREAD, &own) != 0)
         return true;
-    bool switched = own.ru_nivcsw != seen;
-    seen = own.ru_nivcsw;
+    bool switched = own.ru_nivcsw != switches_seen;
+    switches_seen = own.ru_nivcsw;
     return switched;
 }
 

@@ -102,7 +102,8 @@ def socket(arm, tmp_path, short_path, stock_env):
 
 
 def test_a_load_does_not_pass_a_sequentially_consistent_store(top, compile_arm, run_arm):
-    program = compile_arm("store_load", "-pthread", top / "testsuite/aarch64/store_load.c")
+    source = top / "testsuite/runtime/builds/aarch64/store_load.c"
+    program = compile_arm("store_load", "-pthread", source)
     assert run_arm([program]).stdout == "OK\n"
 
 
