@@ -25,8 +25,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool gomp_threads_scarce;
-
 enum {
     /* Bytes of address space that malloc reserves for a thread (glibc's HEAP_MAX_SIZE). */
     ARENA_BYTES = 64 << 20,
