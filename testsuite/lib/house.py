@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """house.py [TOP] - how the source tree keeps its rules: circles of includes, includes of a higher
 layer, functions of several files that call each other in a circle, the fullest folder, file-scope
-variables, assertions, and pronouns in place of nouns.  Prints a figure a line, the circles, and the
-includes of a higher layer.
+variables, assertions, pronouns in place of nouns, and lines.  Prints a figure a line, the circles,
+and the includes of a higher layer.
 
 house.py --variables [TOP] - the file-scope variables, with static ones of functions."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -227,6 +228,11 @@ def pronouns(top: Path, files: list[Path]) -> int:
     return count
 
 
+def lines_of_code(text: str) -> int:
+    """Those of C with more than a comment."""
+    return sum(bool(line.strip()) for line in COMMENT.sub("", text).splitlines())
+
+
 def figures(top: Path, files: list[Path], graph: dict[Path, set[Path]]) -> dict[str, int]:
     """graph: of the modules."""
     found = circles(graph)
@@ -244,6 +250,10 @@ def figures(top: Path, files: list[Path], graph: dict[Path, set[Path]]) -> dict[
         "assertions": sum(len(ASSERTION.findall((top / f).read_text(errors="replace")))
                           for f in code),
         "pronouns in comments and documents": pronouns(top, files),
+        "lines of code of the product": sum(lines_of_code((top / f).read_text(errors="replace"))
+                                            for f in code),
+        "lines of the repository": sum((top / f).read_bytes().count(b"\n") for f in files
+                                       if not (top / f).is_symlink()),
     }
 
 
@@ -253,12 +263,16 @@ def variables_of_product(top: Path, files: list[Path]) -> list[tuple[Path, str]]
 
 
 def main() -> None:
-    arguments = [a for a in sys.argv[1:] if a != "--variables"]
-    top = Path(arguments[0]) if arguments else Path(__file__).resolve().parents[2]
+    parser = argparse.ArgumentParser(description="How the source tree keeps its rules.")
+    parser.add_argument("top", nargs="?", type=Path, default=Path(__file__).resolve().parents[2],
+                        metavar="TOP", help="a checkout")
+    parser.add_argument("--variables", action="store_true", help="list the file-scope variables")
+    asked = parser.parse_args()
+    top = asked.top
     files = tracked(top)
     if files is None:
         sys.exit(f"house.py: {top} is no git checkout")
-    if "--variables" in sys.argv:
+    if asked.variables:
         for file, name in variables_of_product(top, files):
             print(f"{file}: {name}")
         return
