@@ -17,7 +17,7 @@
 # the same name.  Our additional files, in the folders beside it, are linked in as LIBS.
 set -eu
 
-# Folders of files that upstream does not have, from below.  make and the tests read this line.
+# Folders of files that upstream does not have, from below.  The tests read this line.
 folders="program threads context sched region implicit task loop"
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "config.h"
 #include "tools/rmctl/rmctl.h"
-#include "tools/rmctl/simulate/simulate.h"
 #include "rmd/loop/text.h"
 
 #include <errno.h>
@@ -19,27 +18,9 @@
 
 struct rmctl_common rmctl_common;
 
-static int run_help(int argc, char **argv);
-
-const struct rmctl_command rmctl_commands[] = {
-    {"status", "cores, processes, counters, as they are now (the default)", rmctl_status,
-     rmctl_status_options},
-    {"top", "the same, live, with rates", rmctl_top, rmctl_top_options},
-    {"policy", "by which policy cores are divided, and by which from now on", rmctl_policy,
-     rmctl_policy_options},
-    {"shrink", "a process owns so many cores at most", rmctl_shrink, rmctl_order_options},
-    {"expand", "a process owns so many cores at least", rmctl_expand, rmctl_order_options},
-    {"pin", "a process owns these cores and no other", rmctl_pin, rmctl_order_options},
-    {"limit", "cores of a user, and of each of its launches", rmctl_limit, rmctl_limit_options},
-    {"drain", "no process may use these cores", rmctl_drain, rmctl_drain_options},
-    {"events", "what has happened of late", rmctl_events, rmctl_events_options},
-    {"trace", "write down which process has which core when", rmctl_trace, rmctl_trace_options},
-    {"metrics", "counters, in Prometheus' text format", rmctl_metrics, NULL},
-    {"simulate", "policies and placement on a described machine", rmd_simulate,
-     rmd_simulate_options},
-    {"help", "this, or how to use one of them", run_help, NULL},
-    {"complete", NULL, rmctl_complete, NULL}, /* for the shells */
-    {0}};
+#define ENTRY(name) &rmctl_##name##_command,
+const struct rmctl_command *const rmctl_commands[] = {RMCTL_COMMANDS(ENTRY) NULL};
+#undef ENTRY
 
 /* --- options of all commands */
 
@@ -151,9 +132,9 @@ struct choice {
 static void list_commands(FILE *out)
 {
     fprintf(out, "Commands, each with --help:\n");
-    for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
-        if (c->about)
-            fprintf(out, "  %-8s %s\n", c->name, c->about);
+    for (const struct rmctl_command *const *c = rmctl_commands; *c; c++)
+        if ((*c)->about)
+            fprintf(out, "  %-8s %s\n", (*c)->name, (*c)->about);
 }
 
 static char *with_commands(int key, const char *text, void *input)
@@ -174,9 +155,9 @@ static char *with_commands(int key, const char *text, void *input)
 /* NULL: there is none of this name. */
 static const struct rmctl_command *command_named(const char *name)
 {
-    for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
-        if (!strcmp(c->name, name))
-            return c;
+    for (const struct rmctl_command *const *c = rmctl_commands; *c; c++)
+        if (!strcmp((*c)->name, name))
+            return *c;
     return NULL;
 }
 
@@ -219,9 +200,10 @@ static error_t parse_help(int key, char *arg, struct argp_state *state)
 static int help_json(const struct rmctl_command *one)
 {
     json_t *list = json_array();
-    for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
-        if (c->about && (!one || c == one))
-            json_array_append_new(list, json_pack("{ss ss}", "name", c->name, "about", c->about));
+    for (const struct rmctl_command *const *c = rmctl_commands; *c; c++)
+        if ((*c)->about && (!one || *c == one))
+            json_array_append_new(list, json_pack("{ss ss}", "name", (*c)->name, "about",
+                                                  (*c)->about));
     return rmctl_print_json(json_pack("{so}", "commands", list));
 }
 
@@ -242,6 +224,9 @@ static int run_help(int argc, char **argv)
     return RMCTL_OK;
 }
 
+const struct rmctl_command rmctl_help_command = {"help", "this, or how to use one of them", run_help,
+                                                 NULL};
+
 int main(int argc, char **argv)
 {
     struct choice choice = {0};
@@ -252,7 +237,7 @@ int main(int argc, char **argv)
     char *status_words[] = {(char *)"status", NULL};
     int status = choice.command
                      ? choice.command->run(argc - choice.index, argv + choice.index)
-                     : rmctl_status(1, status_words);
+                     : rmctl_status_command.run(1, status_words);
     if (status == RMCTL_FAILED && rmctl_common.json && !told.error_is_printed)
         print_error();
     if (fflush(stdout) || ferror(stdout)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmctl.h - what the commands of rmctl have in common.  Each is a function in a file of its own,
- * rmctl_NAME.c, and a line of the table in rmctl.c.
+ * rmctl.h - what the commands of rmctl have in common.  Each stands in a file,
+ * rmctl_NAME.c, and in the list below.
  */
 #ifndef RMCTL_H
 #define RMCTL_H
@@ -24,23 +24,27 @@ struct rmctl_command {
     int (*run)(int argc, char **argv); /* argv[0] is its name; returns an exit code */
     const struct argp_option *options; /* its own, for completion; may be NULL */
 };
-extern const struct rmctl_command rmctl_commands[]; /* the last has no name */
 
-int rmctl_status(int argc, char **argv);
-int rmctl_top(int argc, char **argv);
-int rmctl_policy(int argc, char **argv);
-int rmctl_shrink(int argc, char **argv);
-int rmctl_expand(int argc, char **argv);
-int rmctl_pin(int argc, char **argv);
-int rmctl_limit(int argc, char **argv);
-int rmctl_drain(int argc, char **argv);
-int rmctl_events(int argc, char **argv);
-int rmctl_metrics(int argc, char **argv);
-int rmctl_trace(int argc, char **argv);
-int rmctl_complete(int argc, char **argv);
-extern const struct argp_option rmctl_status_options[], rmctl_top_options[], rmctl_policy_options[],
-    rmctl_order_options[], rmctl_limit_options[], rmctl_drain_options[], rmctl_events_options[],
-    rmctl_trace_options[], rmd_simulate_options[];
+/* All of them, in the order in which the help shows them. */
+#define RMCTL_COMMANDS(COMMAND)                                                                    \
+    COMMAND(status)                                                                                \
+    COMMAND(top)                                                                                   \
+    COMMAND(policy)                                                                                \
+    COMMAND(shrink)                                                                                \
+    COMMAND(expand)                                                                                \
+    COMMAND(pin)                                                                                   \
+    COMMAND(limit)                                                                                 \
+    COMMAND(drain)                                                                                 \
+    COMMAND(events)                                                                                \
+    COMMAND(trace)                                                                                 \
+    COMMAND(metrics)                                                                               \
+    COMMAND(simulate)                                                                              \
+    COMMAND(help)                                                                                  \
+    COMMAND(complete)
+#define RMCTL_DECLARE(name) extern const struct rmctl_command rmctl_##name##_command;
+RMCTL_COMMANDS(RMCTL_DECLARE)
+#undef RMCTL_DECLARE
+extern const struct rmctl_command *const rmctl_commands[]; /* the last is NULL */
 
 /* Options that every command has.  Writer: their parser; list_sockets of rmctl_complete.c for a moment. */
 extern struct rmctl_common {

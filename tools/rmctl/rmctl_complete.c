@@ -45,9 +45,9 @@ static void list_item(const char *typed, const char *word)
 
 static void list_commands(void)
 {
-    for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
-        if (c->about)
-            puts(c->name);
+    for (const struct rmctl_command *const *c = rmctl_commands; *c; c++)
+        if ((*c)->about)
+            puts((*c)->name);
 }
 
 static void print_options(const struct argp_option *o)
@@ -257,9 +257,9 @@ static void note_word(struct line *l, const char *word)
             l->argument[l->narguments++] = word;
         return;
     }
-    for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
-        if (!strcmp(c->name, word))
-            l->command = c;
+    for (const struct rmctl_command *const *c = rmctl_commands; *c; c++)
+        if (!strcmp((*c)->name, word))
+            l->command = *c;
 }
 
 static void complete_line(int argc, char **argv)
@@ -290,7 +290,7 @@ static void complete_line(int argc, char **argv)
     }
 }
 
-int rmctl_complete(int argc, char **argv)
+static int run_complete(int argc, char **argv)
 {
     rmctl_common.json = false; /* it may be in the line that is completed */
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -301,3 +301,6 @@ int rmctl_complete(int argc, char **argv)
         complete_line(argc - 1, argv + 1);
     return RMCTL_OK;
 }
+
+/* For the shells. */
+const struct rmctl_command rmctl_complete_command = {"complete", NULL, run_complete, NULL};

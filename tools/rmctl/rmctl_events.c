@@ -15,7 +15,7 @@
 
 enum { OPT_SINCE = 256 };
 
-const struct argp_option rmctl_events_options[] = {
+static const struct argp_option events_options[] = {
     {"follow", 'f', NULL, 0, "go on with those that come", 0},
     {"since", OPT_SINCE, "N", 0, "from number N on; default: all that rmd still has", 0},
     {0}};
@@ -168,11 +168,11 @@ static bool print_event(struct inv_event *e)
     return !ferror(stdout);
 }
 
-int rmctl_events(int argc, char **argv)
+static int run_events(int argc, char **argv)
 {
     struct rmctl_sockets s;
     struct wanted w = {0};
-    rmctl_parse(argc, argv, rmctl_events_options, parse_events_option, "",
+    rmctl_parse(argc, argv, events_options, parse_events_option, "",
                 "Processes that come and go, owners that change, commands.", &w);
     const char *socket = rmctl_find_one(&s);
     if (!socket)
@@ -198,3 +198,6 @@ int rmctl_events(int argc, char **argv)
     close(fd);
     return ended ? RMCTL_OK : RMCTL_FAILED;
 }
+
+const struct rmctl_command rmctl_events_command = {
+    "events", "what has happened of late", run_events, events_options};

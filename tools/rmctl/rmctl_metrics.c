@@ -46,7 +46,7 @@ static void add_line(json_t *samples, char *line)
                                              strtod(space + 1, NULL)));
 }
 
-int rmctl_metrics(int argc, char **argv)
+static int run_metrics(int argc, char **argv)
 {
     struct rmctl_sockets s;
     rmctl_parse(argc, argv, NULL, NULL, "",
@@ -72,3 +72,6 @@ int rmctl_metrics(int argc, char **argv)
     free(text);
     return status;
 }
+
+const struct rmctl_command rmctl_metrics_command = {
+    "metrics", "counters, in Prometheus' text format", run_metrics, NULL};

@@ -24,15 +24,15 @@ enum { ANY_RANK = -1 };
     {"wait", OPT_WAIT, "MS", 0,                                                                    \
      "wait so long for the effect (default 2000; 0: not at all); then exit code 2", 0}
 
-const struct argp_option rmctl_order_options[] = {
+static const struct argp_option order_options[] = {
     {"reset", OPT_RESET, NULL, 0, "take this command back", 0}, WAIT_OPTION, {0}};
-const struct argp_option rmctl_limit_options[] = {
+static const struct argp_option limit_options[] = {
     {"cores", OPT_CORES, "N", 0, "cores that the user may have, or all", 0},
     {"job-cores", OPT_JOB_CORES, "N", 0, "cores that each launch of the user may own, or all", 0},
     RMCTL_USER_OPTION("of this user; default: your own limits"),
     {"reset", OPT_RESET, NULL, 0, "as before any rmctl limit: by the configuration", 0},
     WAIT_OPTION, {0}};
-const struct argp_option rmctl_drain_options[] = {
+static const struct argp_option drain_options[] = {
     {"undo", OPT_UNDO, NULL, 0, "these cores may be used again", 0}, WAIT_OPTION, {0}};
 
 /* The arguments of the command line. */
@@ -321,42 +321,57 @@ static int order_process(int argc, char **argv, enum inv_verb verb, const char *
                          const char *arguments, const char *about)
 {
     struct order o = order_of(verb, name);
-    rmctl_parse(argc, argv, rmctl_order_options, parse_order_option, arguments, about, &o);
+    rmctl_parse(argc, argv, order_options, parse_order_option, arguments, about, &o);
     return command_process(&o);
 }
 
-int rmctl_shrink(int argc, char **argv)
+static int run_shrink(int argc, char **argv)
 {
     return order_process(argc, argv, INV_SHRINK, "shrink", "PROC CORES\nPROC --reset",
                          "Process PROC (a pid, or rank:N) owns so many cores at most.");
 }
 
-int rmctl_expand(int argc, char **argv)
+const struct rmctl_command rmctl_shrink_command = {
+    "shrink", "a process owns so many cores at most", run_shrink, order_options};
+
+static int run_expand(int argc, char **argv)
 {
     return order_process(argc, argv, INV_EXPAND, "expand", "PROC CORES\nPROC --reset",
                          "Process PROC (a pid, or rank:N) owns so many cores at least.");
 }
 
-int rmctl_pin(int argc, char **argv)
+const struct rmctl_command rmctl_expand_command = {
+    "expand", "a process owns so many cores at least", run_expand, order_options};
+
+static int run_pin(int argc, char **argv)
 {
     return order_process(argc, argv, INV_PIN, "pin", "PROC LIST\nPROC --reset",
                          "Process PROC (a pid, or rank:N) owns the cores of LIST, and no "
                          "other one does.");
 }
 
-int rmctl_limit(int argc, char **argv)
+const struct rmctl_command rmctl_pin_command = {
+    "pin", "a process owns these cores and no other", run_pin, order_options};
+
+static int run_limit(int argc, char **argv)
 {
     struct order o = order_of(INV_LIMIT, "limit");
-    rmctl_parse(argc, argv, rmctl_limit_options, parse_order_option, "",
+    rmctl_parse(argc, argv, limit_options, parse_order_option, "",
                 "Limits of a user; without --cores, --job-cores and --reset: what they are.", &o);
     return command_machine(&o);
 }
 
-int rmctl_drain(int argc, char **argv)
+const struct rmctl_command rmctl_limit_command = {
+    "limit", "cores of a user, and of each of its launches", run_limit, limit_options};
+
+static int run_drain(int argc, char **argv)
 {
     struct order o = order_of(INV_DRAIN, "drain");
-    rmctl_parse(argc, argv, rmctl_drain_options, parse_order_option, "[LIST]\n--undo LIST",
+    rmctl_parse(argc, argv, drain_options, parse_order_option, "[LIST]\n--undo LIST",
                 "No process may use the cores of LIST, until it is undone; without LIST: which "
                 "these are now.", &o);
     return o.has_value ? command_machine(&o) : show_drained();
 }
+
+const struct rmctl_command rmctl_drain_command = {
+    "drain", "no process may use these cores", run_drain, drain_options};

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct argp_option rmctl_policy_options[] = {
+static const struct argp_option policy_options[] = {
     RMCTL_USER_OPTION("of this user, for an operator; default: your own"), {0}};
 
 /* The arguments of the command line. */
@@ -62,12 +62,12 @@ static bool complain_if_needed(const struct rmctl_sockets *sockets, const char *
     return !w->chosen;
 }
 
-int rmctl_policy(int argc, char **argv)
+static int run_policy(int argc, char **argv)
 {
     struct rmctl_sockets sockets;
     struct words w = {.of.uid = INV_UNSAID};
     bool good = true;
-    rmctl_parse(argc, argv, rmctl_policy_options, parse_policy_option, "[NAME]",
+    rmctl_parse(argc, argv, policy_options, parse_policy_option, "[NAME]",
                 "By which policy cores are divided; with NAME, by which from now on.", &w);
     if (!rmctl_find_for(&sockets, w.of.uid))
         return RMCTL_FAILED;
@@ -93,3 +93,6 @@ int rmctl_policy(int argc, char **argv)
         rmctl_print_json(json_pack("{so so}", "domains", domains, "policies", policies_json()));
     return good ? printed : RMCTL_FAILED;
 }
+
+const struct rmctl_command rmctl_policy_command = {
+    "policy", "by which policy cores are divided, and by which from now on", run_policy, policy_options};

@@ -12,7 +12,7 @@
 
 enum { OPT_MOVE = 256, OPT_LEND, OPT_DECISION, OPT_WITHIN, OPT_LOSS, OPT_WRITE, OPT_SERIES };
 
-const struct argp_option rmd_simulate_options[] = {
+static const struct argp_option simulate_options[] = {
     {"machine", 'm', "M", 0, "number of cores, or hwloc's words such as \"package:2 numa:4 "
      "core:16\"; default: 64", 0},
     {"workload", 'w', "FILE", 0, "read the workload from FILE (-: standard input)", 0},
@@ -275,13 +275,13 @@ static bool run_schedules(const struct settings *s, struct sim_world *world,
     return good;
 }
 
-int rmd_simulate(int argc, char **argv)
+static int run_simulate(int argc, char **argv)
 {
     struct settings s = {.machine = "64",
                          .costs = {.move_s = 1e-3, .lend_s = 60e-6, .decision_s = -1,
                                    .tuning = RMD_TUNING}};
     char why[200];
-    rmctl_parse(argc, argv, rmd_simulate_options, parse_option, "",
+    rmctl_parse(argc, argv, simulate_options, parse_option, "",
                 "What policies would do on a machine that is only described.", &s);
     s.costs.tuning.move_cost_s = s.costs.move_s;
     struct sim_world world = {.costs = s.costs, .decisions = s.decisions};
@@ -294,3 +294,6 @@ int rmd_simulate(int argc, char **argv)
     free((void *)world.machine.apart);
     return good ? 0 : 1;
 }
+
+const struct rmctl_command rmctl_simulate_command = {
+    "simulate", "policies and placement on a described machine", run_simulate, simulate_options};

@@ -168,7 +168,7 @@ json_t *view_json(const struct view *v)
 
 /* --- */
 
-const struct argp_option rmctl_status_options[] = {
+static const struct argp_option status_options[] = {
     RMCTL_USER_OPTION("of this user, for an operator; default: your own"), {0}};
 
 static error_t parse_status_option(int key, char *arg, struct argp_state *state)
@@ -180,12 +180,12 @@ static error_t parse_status_option(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-int rmctl_status(int argc, char **argv)
+static int run_status(int argc, char **argv)
 {
     struct rmctl_sockets sockets;
     struct view view;
     struct rmd_client_user of = {.uid = INV_UNSAID};
-    rmctl_parse(argc, argv, rmctl_status_options, parse_status_option, "",
+    rmctl_parse(argc, argv, status_options, parse_status_option, "",
                 "Cores, processes and counters as they are now.", &of);
     if (!rmctl_find_for(&sockets, of.uid))
         return RMCTL_FAILED;
@@ -214,3 +214,6 @@ int rmctl_status(int argc, char **argv)
     }
     return rmctl_print_json(json_pack("{so}", "domains", domains));
 }
+
+const struct rmctl_command rmctl_status_command = {
+    "status", "cores, processes, counters, as they are now (the default)", run_status, status_options};

@@ -25,7 +25,7 @@
 
 enum { DOMAINS = 16, COLOURS = 6, BATCH_COLUMNS = 100, PLAIN = -1 };
 
-const struct argp_option rmctl_top_options[] = {
+static const struct argp_option top_options[] = {
     {"delay", 'd', "S", 0, "look every S seconds (default 1; 0.05 to 3600)", 0},
     {"batch", 'b', NULL, 0, "plain text, a frame after the other; so it is without a terminal", 0},
     {"frames", 'n', "N", 0, "end after N frames", 0},
@@ -470,11 +470,11 @@ static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
     return RMCTL_OK;
 }
 
-int rmctl_top(int argc, char **argv)
+static int run_top(int argc, char **argv)
 {
     struct rmctl_sockets sockets;
     struct top t = {.delay_s = 1, .of.uid = INV_UNSAID};
-    rmctl_parse(argc, argv, rmctl_top_options, parse_top_option, "",
+    rmctl_parse(argc, argv, top_options, parse_top_option, "",
                 "Cores, processes and rates, again and again.", &t);
     if (!rmctl_find_for(&sockets, t.of.uid))
         return RMCTL_FAILED;
@@ -487,3 +487,6 @@ int rmctl_top(int argc, char **argv)
     bool plain = t.batch || rmctl_common.json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
     return plain ? run_in_batch(&t, &sockets) : run_on_terminal(&t, &sockets);
 }
+
+const struct rmctl_command rmctl_top_command = {
+    "top", "the same, live, with rates", run_top, top_options};

@@ -56,7 +56,7 @@ static int stop_trace(const char *socket, uint32_t uid)
     return print_outcome(socket, "trace stop", stopped, why, lost);
 }
 
-const struct argp_option rmctl_trace_options[] = {
+static const struct argp_option trace_options[] = {
     RMCTL_USER_OPTION("of this user's processes, for an operator; default: your own"), {0}};
 
 struct words {
@@ -81,11 +81,11 @@ static error_t parse_trace_option(int key, char *arg, struct argp_state *state)
     return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
 }
 
-int rmctl_trace(int argc, char **argv)
+static int run_trace(int argc, char **argv)
 {
     struct rmctl_sockets sockets;
     struct words w = {.uid = INV_UNSAID};
-    rmctl_parse(argc, argv, rmctl_trace_options, parse_trace_option, "start FILE\nstop",
+    rmctl_parse(argc, argv, trace_options, parse_trace_option, "start FILE\nstop",
                 "Every change of a core's owner and holder, announcements and waits, of programs "
                 "that run already; invade-trace(1) shows them.",
                 &w);
@@ -94,3 +94,6 @@ int rmctl_trace(int argc, char **argv)
         return RMCTL_FAILED;
     return w.file ? start_trace(socket, w.uid, w.file) : stop_trace(socket, w.uid);
 }
+
+const struct rmctl_command rmctl_trace_command = {
+    "trace", "write down which process has which core when", run_trace, trace_options};

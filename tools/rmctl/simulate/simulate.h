@@ -21,9 +21,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* rmctl's command: argv[0] is "simulate".  Returns the exit code. */
-int rmd_simulate(int argc, char **argv);
-
 /* --- the machine (simulate_machine.c) */
 
 /* From a number of cores, or hwloc's words for a synthetic machine: "package:2 numa:2 core:8 pu:2".
