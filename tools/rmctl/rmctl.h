@@ -26,6 +26,7 @@ struct rmctl_command {
 };
 extern const struct rmctl_command rmctl_commands[]; /* the last has no name */
 
+/* The commands.  argv[0] is the command's name; each returns an exit code. */
 int rmctl_status(int argc, char **argv);
 int rmctl_top(int argc, char **argv);
 int rmctl_policy(int argc, char **argv);
@@ -38,6 +39,7 @@ int rmctl_events(int argc, char **argv);
 int rmctl_metrics(int argc, char **argv);
 int rmctl_trace(int argc, char **argv);
 int rmctl_complete(int argc, char **argv);
+/* Their options, for rmctl_commands. */
 extern const struct argp_option rmctl_status_options[], rmctl_top_options[], rmctl_policy_options[],
     rmctl_order_options[], rmctl_limit_options[], rmctl_drain_options[], rmctl_events_options[],
     rmctl_trace_options[], rmd_simulate_options[];
