@@ -17,9 +17,9 @@ int rmd_client_events(const char *name, uint64_t since, bool follow);
 char *rmd_client_metrics(const char *name);
 
 /* The admin snapshot, with its users and processes behind it; the caller frees it.
- *   uid  of the domain; INV_UNSAID: our own user's Numbers of users and processes are checked,
- * strings end, and ncores is in range.  NULL with errno; EACCES: another user's domain, and we are
- * no operator, or it has no process. */
+ *   uid  the user of the domain; INV_UNSAID: our own user
+ * The numbers of users and processes have been checked, strings end, and ncores is in range.  NULL
+ * with errno.  EACCES: it is another user's domain and we are no operator, or it has no process. */
 struct inv_admin_snapshot *rmd_client_admin_snapshot(const char *name, uint32_t uid);
 static inline const struct inv_admin_user *rmd_admin_users(const struct inv_admin_snapshot *o)
 {

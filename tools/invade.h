@@ -72,26 +72,31 @@ struct invade_report {
     struct invade_load before; /* the command */
 };
 
+/* Prints a message for the user to stderr. */
 void invade_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* invade_paths.c: false, and has said what is missing and where it was sought. */
+/* invade_paths.c: find what invade needs, and rmd.  False: has said what is missing and where it
+ * was sought. */
 bool invade_find(struct invade_paths *paths);
 bool invade_find_rmd(struct invade_paths *paths);
-/* Set the variables that the libraries read. */
+/* Set the variables that the libraries read.  False: has said why not. */
 bool invade_environment(const struct invade_paths *paths, const struct invade_manager *manager,
                         const struct invade_options *options,
                         const struct invade_report *report);
 
-/* invade_rmd.c: use one that is there; start a private one; end it. */
+/* invade_rmd.c: use an rmd that is there. */
 bool invade_use(struct invade_manager *manager, const char *socket);
+/* Start a private rmd. */
 bool invade_start(struct invade_manager *manager, const char *rmd,
                   const struct invade_options *options);
+/* End the private rmd, if there is one. */
 void invade_stop(struct invade_manager *manager);
 
-/* invade_node.c: name a new launch that begins here; or the job whose rank we are, false if we are
- * none; or take over the launch of another node that we are in, false if there is none */
+/* invade_node.c: give a new launch, which begins here, its name: manager->launch. */
 void invade_name_launch(struct invade_manager *manager, const struct invade_options *options);
+/* The same for the job of which we are a rank.  False: we are none. */
 bool invade_name_job(struct invade_manager *manager, const struct invade_options *options);
+/* Take over the name of the launch that began on another node.  False: there is none. */
 bool invade_launched_elsewhere(struct invade_manager *manager);
 /* Use the rmd of manager->launch on this node; start it if there is none.  False: has said why. */
 bool invade_use_node(struct invade_manager *manager, const char *rmd);
@@ -101,28 +106,31 @@ int invade_rank(void);
 /* What a child of ours does: be the command, or manage it.  Does not return. */
 typedef void (*invade_become)(const struct invade_options *options) __attribute__((noreturn));
 
-/* invade_run.c: dispose of signals as waiting for children and writing reports need it, first of
- * all; become the command (returns never), with our caller's dispositions; or run a child that
- * becomes it and return its wait status, with signals blocked from then on.
- * told_to_end(argument) is called once if the child still runs a second after a SIGTERM. */
+/* invade_run.c: set signals as waiting for children and writing reports need it.  Called first. */
 void invade_take_signals(void);
+/* Become the command, with our caller's dispositions of signals. */
 void invade_exec(const struct invade_options *options) __attribute__((noreturn));
+/* Run a child that calls `become`, and return its wait status.  Signals are blocked from then on.
+ * told_to_end(argument) is called once if the child still runs a second after a SIGTERM. */
 int invade_run(const struct invade_options *options, invade_become become,
                void (*told_to_end)(void *), void *argument);
-/* Between and after runs: the first signal that has told us to end, 0: none; wait for processes
- * that became our children (PR_SET_CHILD_SUBREAPER), false if some still run then; signals as our
- * caller had them. */
+/* The first signal that has told us to end; 0: none.  Between and after runs, as the next two. */
 int invade_told_by(void);
+/* Wait for processes that became our children (PR_SET_CHILD_SUBREAPER), for patience_ns at most.
+ * False: some still run, or a signal has told us to end. */
 bool invade_reap(uint64_t patience_ns);
+/* Set the signal mask as our caller had it. */
 void invade_give_signals_back(void);
 /* End as the command did: same exit code, same signal. */
 void invade_end_as(int wait_status) __attribute__((noreturn));
 
-/* invade_report.c: false when it cannot be written, which has been said; say that there is nothing
- * to report; report, once with INVADE_STILL_RUNS if need be, and then in its place with the
- * status of waitpid for the command. */
+/* invade_report.c: fill in the report, and open its file.  False: the file cannot be written, which
+ * has been said. */
 bool invade_report_open(struct invade_report *report, const struct invade_options *options);
+/* Say in the report that the command ran unmanaged, so that there is nothing to report. */
 void invade_report_unmanaged(struct invade_report *report, char **command);
+/* Write the report.  status: of waitpid for the command, or INVADE_STILL_RUNS.  The call after that
+ * replaces what a file has of the first one. */
 void invade_report_write(struct invade_report *report, const struct invade_manager *manager,
                          char **command, int status);
 
@@ -132,9 +140,10 @@ struct launch;
 bool invade_report_fetch(const struct invade_report *report, const struct invade_manager *manager,
                          struct launch *launch, int *error);
 
-/* invade_learn.c: choose options->threads (0: the default team) for this run on so many cores by what earlier runs of
- * the command have shown; and remember how long it took, by its wait status.  Prints what fails. */
+/* invade_learn.c: choose options->threads (0: the default team) for this run on so many cores by
+ * what earlier runs of the command have shown.  Prints what fails. */
 void invade_learn_begin(struct invade_options *options, unsigned cores);
+/* Remember how long the run took, in seconds, if its wait status is 0.  Prints what fails. */
 void invade_learn_end(const struct invade_options *options, const struct invade_report *report,
                       const struct invade_manager *manager, int status, double seconds);
 
@@ -145,9 +154,10 @@ bool invade_json_replace(const char *file, mode_t mode, struct json_t *object);
 
 /* invade_others.c: processor time of all processes that we have waited for, in seconds. */
 double invade_cpu_of_children(void);
-/* The same file: now; and between two such instants, core-seconds of others on our cores.  cpu:
- * seconds that the command's processes have said themselves.  Negative: not known. */
+/* The same file: the load of our cores, as /proc/stat and the clocks show it now. */
 struct invade_load invade_load_now(const struct invade_manager *manager);
+/* Core-seconds that other programs had on our cores between two loads; negative: not known.
+ *   cpu  CPU time that the command's processes have reported, in seconds */
 double invade_load_of_others(const struct invade_load *before, const struct invade_load *after,
                              unsigned cores, double cpu);
 
@@ -157,13 +167,15 @@ enum { INVADE_COMPARE_MOST = 1000, INVADE_COMPARE_DEFAULT = 3 };
 void invade_compare(const struct invade_options *options, invade_become managed)
     __attribute__((noreturn));
 
-/* invade_trace.c: false when the file cannot be written, which has been said; begin, true when there
- * is a trace then, else a new file goes again; end, true when it is complete;
- * the last chunk of a complete one, the report on its run as JSON. */
+/* invade_trace.c: open the file of the trace.  False: it cannot be written, which has been said.
+ * True with file->fd -1: this invade writes none. */
 bool invade_trace_open(struct rmd_trace_file *file, const struct invade_options *options);
+/* Ask rmd to begin.  True: there is a trace.  Where rmd refuses, the file is discarded. */
 bool invade_trace_start(struct rmd_trace_file *file, const struct invade_manager *manager);
+/* Ask rmd to end it.  True: it is complete, and the file is still open. */
 bool invade_trace_stop(struct rmd_trace_file *file, const struct invade_manager *manager,
                        const struct invade_options *options);
+/* Add the last chunk of a complete trace, the report on its run as JSON, and close the file. */
 void invade_trace_add_report(struct rmd_trace_file *file, const char *json);
 
 #endif

@@ -13,7 +13,7 @@
 static inline double seconds(uint64_t ns) { return (double)ns * 1e-9; }
 static inline double least(double a, double b) { return a < b ? a : b; }
 static inline double most(double a, double b) { return a > b ? a : b; }
-/* From 0 to 1; of nothing it is all. */
+/* part / whole, brought into 0..1; 1 if whole is not positive. */
 static inline double share(double part, double whole)
 {
     return whole > 0 ? most(0, least(1, part / whole)) : 1;

@@ -3,12 +3,13 @@
  * invade_others.c - for how long other programs had our cores while the command ran: what is
  * missing from its parallel efficiency, and is not its own fault.
  *
- * CPU time on our cores, as /proc/stat counts it, less the CPU time of the command and what it has
- * waited for, of rmd, and of ourselves.  Some of the time of these processes may be from other
- * cores: so the result is the least time.  The report has no number where it is not known: where a
- * service gives out the cores, on several nodes, where /proc/stat does not add up to the time that
- * has passed, where CPU time of our processes is missing from that of the command, and where one
- * of them goes on.
+ * The time is the CPU time on our cores (/proc/stat) less that of these processes: the command and
+ * the processes that it has waited for, our rmd, and invade.  They may have run on other cores,
+ * too, so the others had at least this time.  The report has no number where it is not known:
+ *   - a service gives out the cores, or there are several nodes;
+ *   - /proc/stat does not add up to the time that has passed;
+ *   - CPU time of our processes is missing from that of the command;
+ *   - one of our processes goes on.
  */
 #define _GNU_SOURCE
 #include "invade.h"

@@ -26,7 +26,8 @@ enum {
     PATIENCE_NS = NS_PER_S,
 };
 
-/* What invade changes, and how its caller had it, which the command gets back. */
+/* The signals that invade changes, and how its caller had them: the command gets them so.  Writers:
+ * invade_take_signals, at the start; note_end writes told_by. */
 static struct {
     struct changed_signal {
         int number;

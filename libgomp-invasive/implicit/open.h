@@ -8,7 +8,8 @@
 #include "region.h"
 
 #pragma GCC visibility push(hidden)
-/* start is filled in. */
+/* The master opens the region, whose `start` it has filled in.
+ *   elastic  threads take implicit tasks from tickets; else each thread of the team has its own */
 extern void gomp_region_open (struct gomp_region *, bool elastic);
 /* May implicit tasks run in contexts in this process? */
 extern bool gomp_regions_may_be_light (void);

@@ -290,7 +290,7 @@ static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, u
     w->since_wall = wall;
 }
 
-/* Of the watchdog's thread only. */
+/* Only the watchdog's thread reads and writes it. */
 static struct watch watch;
 
 static void look (void)

@@ -108,7 +108,8 @@ const struct gomp_source gomp_implicit_tasks = {.waits = waits,
  * larger stacks for them than this thread has (OMP_STACKSIZE). */
 static bool stack_suffices (void)
 {
-    static _Atomic int answer; /* 0 unknown, 1 yes, 2 no */
+    /* 0 unknown, 1 yes, 2 no.  Writers: masters, here.  relaxed: all of them find the same */
+    static _Atomic int answer;
     int known = atomic_load_explicit(&answer, memory_order_relaxed);
     if (known == 0) {
         size_t asked = 0;

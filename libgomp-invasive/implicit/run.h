@@ -10,10 +10,13 @@
 #include "source.h"
 
 #pragma GCC visibility push(hidden)
+/* The source of work for free workers (source.h). */
 extern const struct gomp_source gomp_implicit_tasks;
-/* Is there something that the region's master, the caller, should begin itself? */
+/* Should the caller, the region's master, start implicit tasks itself?  Not while another thread
+ * waits for its core. */
 extern bool gomp_master_has_work (struct gomp_region *);
-/* It runs implicit tasks that no thread has started, as long as the core is its own to do so. */
+/* The master runs implicit tasks that no thread has started, as long as gomp_master_has_work says
+ * so. */
 extern void gomp_master_share (struct gomp_region *);
 #pragma GCC visibility pop
 #endif

@@ -19,6 +19,8 @@ enum {
     TOLERATED_PERCENT = 10,
 };
 
+/* Writers: threads of teams that run such a loop, by the functions of this file.  relaxed:
+ * estimates. */
 static struct {
     _Atomic(const void *) site;
     _Atomic bool split, stolen;

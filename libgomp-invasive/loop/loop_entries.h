@@ -14,7 +14,7 @@
  *   LOOP_ENTRY(name)     the exported name, a string
  *   LOOP_UPSTREAM(name)  upstream's static function
  *   LOOP_STATIC          what LOOP_STATIC_NEXT defined
- *   LOOP_ITER(name)      gomp_iter_name (iter.c, iter_ull.c)
+ *   LOOP_ITER(name)      gomp_iter_##name or gomp_iter_ull_##name (iter.c, iter_ull.c)
  */
 
 /* Is the calling thread a team of its own?  Not when managed: a team of one may have to give

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * bar.h - the team barrier: where implicit tasks meet inside a region, and the word
- * that tells waiting threads of explicit tasks.  A region's end is not a barrier
+ * bar.h - the team barrier: implicit tasks wait here for each other inside a region.  One word
+ * tells waiting threads of explicit tasks.  A region's end is not a barrier
  * (region.h).  Replaces config/linux/bar.h; the names are those that the rest of
  * libgomp calls.
  */
@@ -51,12 +51,18 @@ static inline void gomp_barrier_destroy (gomp_barrier_t *bar)
     (void)bar;
 }
 
+/* The implicit task that calls this waits until all have arrived, and all explicit tasks are
+ * complete. */
 extern void gomp_team_barrier_wait (gomp_barrier_t *);
 /* So many threads have arrived, which have not been counted before. */
 extern void gomp_barrier_arrived (gomp_barrier_t *, unsigned count);
+/* The same wait, of a thread that has arrived: by gomp_barrier_wait_start, which returned the
+ * state. */
 extern void gomp_team_barrier_wait_end (gomp_barrier_t *, gomp_barrier_state_t);
+/* The two waits at a barrier that a thread can cancel.  True: one has. */
 extern bool gomp_team_barrier_wait_cancel (gomp_barrier_t *);
 extern bool gomp_team_barrier_wait_cancel_end (gomp_barrier_t *, gomp_barrier_state_t);
+/* Cancels the team's barrier, and wakes the threads that wait there. */
 extern void gomp_team_barrier_cancel (struct gomp_team *);
 /* All have arrived and all tasks are complete.  Several threads may find that out; `generation` is
  * what the caller has seen. */

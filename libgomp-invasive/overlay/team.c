@@ -39,7 +39,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Attributes, such as the stack size, of threads that the runtime creates.  Written by the
+ * constructor of env.c. */
 pthread_attr_t gomp_thread_attr;
+/* Written by initialize_team.  Its destructor is thread_ends. */
 pthread_key_t gomp_thread_destructor;
 __thread struct gomp_thread gomp_tls_data;
 

@@ -29,9 +29,11 @@ extern bool gomp_other_copy_loaded (void);
  * (busy_wait.h); only objects that are linked with libgomp count.  The first 32 MiB of their code are searched, some
  * milliseconds for each. */
 extern bool gomp_program_busy_waits (void);
-/* Is the function in an object of such a name, or is such a loop in the 16 KiB of code before and behind the
- * function's address, where what the compiler has outlined and inlined is likely to be?  Some 50 us.  For a thread
- * that is about to call the function: the object must stay loaded meanwhile. */
+/* May implicit tasks of this outlined function wait for each other in such a loop?  True if the
+ * function is in an object of such a name, or if such a loop is in the 16 KiB of code before or
+ * behind its address.  There the compiler is likely to have put what it outlined and inlined.  Some
+ * 50 us.  The function's object must stay loaded meanwhile, as for a thread that is about to call
+ * the function. */
 extern bool gomp_busy_waits_near (void (*fn) (void *));
 #pragma GCC visibility pop
 #endif

@@ -28,7 +28,9 @@ static inline bool gomp_costs_wanted (void)
 
 /* --- regions: the master, before other threads can start implicit tasks, and when all have ended */
 
+/* The region is about to open.  With a record it is counted from now on (region->cost). */
 extern void gomp_cost_region_opens (struct gomp_region *);
+/* The region, which is counted, has ended: its numbers and times go to the record. */
 extern void gomp_cost_region_ends (struct gomp_region *);
 /* A region begins that is inside of no other; its size is `nthreads`. */
 extern void gomp_cost_team (unsigned nthreads);

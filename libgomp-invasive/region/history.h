@@ -4,9 +4,8 @@
  * parallel region, from region to region.
  *
  * A direct-mapped table: one entry for each hash of the function's address, tagged with the
- * address.  Two functions that meet in an entry make each other forgotten.  All of it is a guess,
- * nothing depends on it for being right, so there is no lock: every access is a relaxed
- * atomic, and two teams that write at once only make the guess worse.
+ * address.  Two functions with one hash replace each other's entry.  Entries are estimates and no
+ * correctness depends on them, so accesses are relaxed and need no lock.
  */
 #ifndef GOMP_HISTORY_H
 #define GOMP_HISTORY_H 1
@@ -22,10 +21,14 @@ struct gomp_region;
 enum { GOMP_WAITS_ONE = 256 }; /* unit of gomp_history.waits */
 
 enum gomp_verdict {
-    GOMP_UNKNOWN,   /* they have never held anything up, or are long: patience_ns */
-    GOMP_SUSPECTED, /* they seemed to wait for each other once: patience_ns is a last trial */
-    GOMP_SPINS      /* they wait for each other in loops of their own, or sleep in the kernel: start all of
-                       them at once */
+    /* They have never kept a region from ending, or only since they take long: patience_ns. */
+    GOMP_UNKNOWN,
+    /* Once they seemed to wait for each other.  patience_ns is a last trial: if it passes,
+     * GOMP_SPINS. */
+    GOMP_SUSPECTED,
+    /* They wait for each other in loops of their own, or sleep in the kernel.  Start all at
+     * once. */
+    GOMP_SPINS
 };
 
 /* What a search of the code near the function for loops in which threads wait has found. */

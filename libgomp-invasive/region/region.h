@@ -95,14 +95,15 @@ struct gomp_region {
      * cycle of values that are out of date, which does not last: each region writes this when it opens, and stays open
      * as long as the regions within it */
     _Atomic(struct gomp_region *) outer;
-    /* elastic, and implicit tasks but the master's run in contexts.  Written by the master, relaxed: a
-     * late thread may take it for the next region's, and start an implicit task the other way */
+    /* The region is elastic, and all implicit tasks but the master's run in contexts.  Writer: the
+     * master.  relaxed: a late thread may read the value of the next region that uses the struct,
+     * and start an implicit task the other way */
     _Atomic bool light;
     /* Whether each core begins with implicit tasks that it has had before (tickets.apart) has been chosen by time
      * (gomp_history_prefers_apart).  Writer: the master before the region opens; the watchdog reads.  relaxed: a hint */
     _Atomic bool order_is_chosen;
-    /* It is known to take less core time than a core that sleeps takes to come.  The master's, written
-     * before the region opens */
+    /* The region is known to take less core time than it takes to wake a sleeping core.  Writer:
+     * the master, before there are tickets */
     bool brief;
     /* An implicit task has waited in this use of the struct.  Set by its thread, relaxed */
     _Atomic bool waited;
@@ -130,7 +131,9 @@ extern struct gomp_registry {
     struct gomp_region *free_registered, *free_others;
 } gomp_registry;
 
+/* A struct that no region uses, if possible a registered one, else a new one. */
 extern struct gomp_region *gomp_region_alloc (void);
+/* The region is over: keeps its struct for another one. */
 extern void gomp_region_free (struct gomp_region *);
 /* Let idle workers look for tickets here, now and in later uses of the struct.  False: too many are registered. */
 extern bool gomp_region_register (struct gomp_region *);

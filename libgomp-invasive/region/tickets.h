@@ -2,22 +2,31 @@
 /*
  * tickets.h - handing out the implicit tasks of an elastic region.
  *
- * Where there are more than two cores, and one for each implicit task, or implicit tasks are short, wait for
- * each other or have been quicker so (history.h), they are dealt to the process's own cores when the region opens: each core's share is a range
- * of neighbouring thread numbers, the same ones in every region as long as the cores, that of the master among
- * them, and the number of threads are the same.  What an implicit task has left in a core's caches, or
- * has been given memory for near a core, is there for the next region's.  The thread on a core takes from the front
- * of the core's share; threads that have nothing left to do take from the other end of other shares.
- * While the cores stay the same no share is written when a region opens: a share that no thread has taken
- * from in this region is whole.  So what a core writes to take its own is in its cache already, and the master
- * and the threads write one line that all look at: the word with the epoch, by the master.
+ * Implicit tasks are dealt to the process's own cores when the region opens if there are more than
+ * two cores and one of these holds:
+ *   - there is a core for each implicit task;
+ *   - implicit tasks are short;
+ *   - implicit tasks wait for each other;
+ *   - dealing has been quicker (history.h).
+ * A region that is left to the master's core at first is dealt to that core, with any number of
+ * cores.
  *
- * Else one word is the range of tasks that have not been taken.  Where implicit tasks are long each is
- * taken from there by itself, in order: a program may be made for that, whose threads wait for the one
- * before.  Where the function's are known to be shorter than it
- * takes to bring that word from another core (history.h), a thread takes a core's fair share at
- * once, and puts all but the first into the core's share.  Where implicit tasks would be dealt if there were more cores,
- * every second core takes from the range's end, but not the master's.
+ * A core's share is a range of neighbouring thread numbers.  The ranges stay the same while
+ * the cores, the master's core and the number of threads do.  So what an implicit task has left in
+ * a core's caches, or in memory near the core, is there in the next region.  The thread on a core
+ * takes from the front of the core's share.  Threads that have nothing left to do take from the
+ * other end of other shares.
+ *
+ * While the cores stay the same no share is written when a region opens: a share from which no
+ * thread has taken in this region is whole.  So the word that a core writes to take its own is in
+ * its cache already.  The master writes one line that all threads read: the word with the epoch.
+ *
+ * Otherwise one word holds the range of implicit tasks that no thread has taken.  Nested regions
+ * are always such.  Long implicit tasks are taken singly, in order, since threads may wait for the
+ * one before.  If they are shorter than it takes to fetch that word from another core (history.h),
+ * or wait for each other in contexts, a thread takes several at once, at most a core's fair share,
+ * and puts all but the first into its core's share.  If they would be dealt with more cores, every
+ * second core, but not the master's, takes from the range's end.
  *
  * Either way an implicit task that waits for another one never keeps that from being started.
  */

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 
 #pragma GCC visibility push(hidden)
-/* Gives a hold that is no thread's to the thread or process that it helps most; it may be lost, or
- * INV_HOLD_NONE: then it is seen to that a free core is found for waiting threads. */
+/* Gives a hold that no thread has any more to the thread or process that it helps most.  If the
+ * hold is lost, or INV_HOLD_NONE, looks for a free core for threads that wait. */
 extern void gomp_hold_handover (int hold);
 /* Lets a worker use the hold for work of the sources, if there is any. */
 extern bool gomp_hold_place_on_work (int hold);
@@ -28,15 +28,16 @@ extern bool gomp_hold_place_on_ready (int hold);
 extern void gomp_want_cores (void);
 /* The same for a region that is left to one core: the watchdog sees to it if the region lasts. */
 extern void gomp_want_cores_later (void);
-/* gomp_want_cores of a managed process, whatever it holds: what is held seems not to serve what waits. */
+/* gomp_want_cores in a managed process, even if it holds all useful cores: they seem not to serve
+ * what waits. */
 extern void gomp_call_cores (void);
-/* A region begins: the process can use no more cores than count; UINT_MAX: not known.  While it has so many
- * gomp_want_cores does not say that it wants any, for which other processes would lend cores that come back at
- * once. */
+/* A region begins.  The process can use at most `count` cores; UINT_MAX: not known.  While it holds
+ * that many, gomp_want_cores does not ask for more: other processes would lend cores that come back
+ * at once. */
 extern void gomp_cores_are_useful (unsigned count);
 /* Use cores that are free now for work that waits. */
 extern void gomp_take_free_cores (void);
-/* There is none, it seems: do not ask for cores any more. */
+/* No work seems to wait: the process does not ask for cores any more. */
 extern void gomp_stop_wanting (void);
 /* Are there threads or implicit tasks that cannot go on without a hold? */
 extern bool gomp_threads_queued (void);

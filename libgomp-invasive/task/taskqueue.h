@@ -46,7 +46,9 @@ struct gomp_queue {
     _Atomic (struct gomp_queue_ring *) ring;
 };
 
+/* Makes the queue empty.  False: no memory. */
 extern bool gomp_queue_init (struct gomp_queue *);
+/* Frees the memory of a queue that no thread uses any more. */
 extern void gomp_queue_free (struct gomp_queue *);
 /* Make room for another entry: false when the queue is as large as it may be. */
 extern bool gomp_queue_grow (struct gomp_queue *);

@@ -2,8 +2,8 @@
 /*
  * parking.h - the parking lot: threads and contexts asleep on addresses.
  *
- * It is a futex in user space, with two differences that malleability needs: a wake that meets
- * no sleeper makes no system call; and what is taken out of the lot is not run at once.  The
+ * It is a futex in user space, with two differences that malleability needs: a wake without
+ * a sleeper makes no system call; and what is taken out of the lot is not run at once.  The
  * caller sees to that: a thread of a managed process goes on when a core of the claim is free for
  * it (sleepers.h).  The idea is WebKit's parking lot: a hash of short lists, keyed by address, and no
  * state in the words themselves.

@@ -28,6 +28,7 @@ extern struct gomp_ready {
     } __attribute__((aligned(64))) queue[INV_MAX_CORES + 1];
 } gomp_ready;
 
+/* The waiter could go on: puts it at the end of its core's queue. */
 extern void gomp_ready_push (struct gomp_waiter *);
 /* Takes a thread for the hold: from its core's queue, else from another's.  NULL: none. */
 extern struct gomp_waiter *gomp_ready_pop (int hold);

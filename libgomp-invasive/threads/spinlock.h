@@ -13,6 +13,7 @@
 struct gomp_spinlock {
     _Atomic int held;
 };
+/* Waits for the lock, which another thread holds, and takes it. */
 extern void gomp_spinlock_contended (struct gomp_spinlock *);
 static inline void gomp_spinlock_lock (struct gomp_spinlock *l)
 {

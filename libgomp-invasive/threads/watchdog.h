@@ -21,13 +21,14 @@
 #pragma GCC visibility push(hidden)
 
 enum { GOMP_WATCH_NS = 5000000 }; /* between two looks */
-/* What it does.  Set when the library is loaded. */
+/* What the watchdog's thread calls. */
 struct gomp_watch {
-    void (*look) (void);       /* once a period */
-    bool (*is_idle) (void);    /* Has there been nothing to watch for long? */
-    void (*forget) (void);     /* It is about to sleep until it is armed again, */
-    bool (*has_reason) (void); /* ... unless there is something to watch after all. */
+    void (*look) (void);       /* once in GOMP_WATCH_NS */
+    bool (*is_idle) (void);    /* Has there been nothing to watch for so long that it may sleep? */
+    void (*forget) (void);     /* at its start, and before it sleeps: drop what earlier looks saw */
+    bool (*has_reason) (void); /* just before it sleeps: is there something to watch after all? */
 };
+/* Called once, when the library is loaded. */
 extern void gomp_watchdog_does (const struct gomp_watch *);
 
 /* Start the watchdog, if there is none.  False: the system gives us no thread for it. */
@@ -38,9 +39,11 @@ extern void gomp_fatal_starved (void) __attribute__((noreturn));
 extern void gomp_progress_arm (void);
 /* A thread that holds a core has taken queued work. */
 extern void gomp_progress_note (void);
-/* One more thread is to take a ticket without a hold; am I that thread?  And: it has taken one. */
+/* One more thread is to take a ticket without a hold. */
 extern void gomp_progress_add_extra (void);
+/* Is the calling thread to take such a ticket?  If so, one thread less is from now on. */
 extern bool gomp_progress_take_extra (void);
+/* The calling thread has taken a ticket without a hold. */
 extern void gomp_progress_note_extra (void);
 /* For the watchdog: work taken by threads that hold cores, less tickets taken by those that hold none. */
 extern uint64_t gomp_progress_counted (void);

@@ -14,13 +14,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The calling thread is one.  At its start; any thread, lock-free.  Of more than INV_STRANGERS threads
- * the later ones are not looked at. */
-enum { INV_STRANGERS = 64 };
+enum { INV_STRANGERS = 64 }; /* how many strangers are looked at, the first that begin */
+/* The calling thread is a stranger: called at its start, and at its end.  Lock-free. */
 void inv_stranger_begins(void);
 void inv_stranger_ends(void);
-/* The calling thread creates threads of the runtime, until it says otherwise. */
+/* own true: threads that the calling thread creates are the runtime's, until it calls this with
+ * false. */
 void inv_creates_own_threads(bool own);
+/* Are threads that the calling thread creates strangers?  False where no management is asked
+ * for. */
 bool inv_creates_strangers(void);
 
 /* How many strangers there have been.  Writers: inv_stranger_begins, inv_strangers_forget.  relaxed: a

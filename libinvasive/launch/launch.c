@@ -172,6 +172,7 @@ static uint64_t find_mark(void)
 /* MPI_Finalize closes the socket that tells a job, and its number may be another one's then. */
 uint64_t inv_launch_mark(void)
 {
+    /* Writers: threads that call this function. */
     static struct {
         _Atomic uint64_t mark; /* two threads at once find the same; partners: each other */
         _Atomic bool found;

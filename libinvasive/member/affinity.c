@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Written by inv_next_definition (next.h), in any thread. */
 struct inv_next inv_next;
 
 #pragma GCC visibility push(default)

@@ -17,12 +17,14 @@
  */
 bool inv_join(int rank, int size, int local_size);
 /*
- * inv_join_alone - where no manager is asked for: become the only process of a domain that it makes
- * itself.  Its threads take turns on so many cores as they do on those of a resource manager, but
- * are pinned to none, and the public interface (invasive.h) says that the process is unmanaged.
- * ncores  1..INV_MAX_CORES Returns true when that is so, and the caller has a core; false, and says
- * nothing, when a manager has been asked for, or there is no memory.  Thread safe; only the first
- * call does anything.
+ * inv_join_alone - become the only process of a domain that this process makes itself, where no
+ * manager is asked for.
+ *   ncores  number of cores of the domain, 1..INV_MAX_CORES
+ * Threads of the process take turns on the cores as on those of a resource manager.  They are
+ * pinned to none.  The public interface (invasive.h) says that the process is unmanaged.  Returns
+ * true when the domain is made; the caller then has a core.  Returns false, and says nothing, when
+ * a manager has been asked for or there is no memory.  Thread safe; only the first call does
+ * anything.
  */
 bool inv_join_alone(unsigned ncores);
 /* Become no managed process, unless that has been tried; the reason is said on stderr.  Thread

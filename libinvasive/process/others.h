@@ -8,24 +8,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The looks of one thread. */
+/* What one thread saw at its last look at the others.  Writer: inv_others_quiet_ns, in that
+ * thread. */
 struct inv_others {
-    uint64_t cpu_ns; /* CPU time of all others when they were last seen to have run */
-    uint64_t ran_ns; /* when that was; 0: never */
-    uint64_t own_ns; /* the caller's CPU time then */
-    uint64_t spent_ns; /* what the caller has used since */
+    uint64_t cpu_ns; /* CPU time of all other threads when they were last seen to have run */
+    uint64_t ran_ns; /* CLOCK_MONOTONIC of that look; 0: never */
+    uint64_t own_ns; /* CPU time of the caller at that look */
+    uint64_t spent_ns; /* CPU time that the caller has used since */
 };
-/* How long no other thread of the program has run, as far as the looks tell; UINT64_MAX: none ever
- * has.  Only the caller's CPU time tells whether one could have run in that time: on a busy machine
- * both may have waited for a processor.  Two or three system calls. */
+/* For how long (ns) no other thread of the program has run, as far as the looks tell; UINT64_MAX:
+ * none ever has.  On a busy machine the caller and the others may all have waited for a processor.
+ * So compare spent_ns, the caller's CPU time in that time, too.  Two or three system calls. */
 uint64_t inv_others_quiet_ns(struct inv_others *o);
 
-/* The calling thread waits in a loop of tests of MPI, the latest of which has failed: true until
- * the thread tests with success, waits in another way, begins a region, or has not tested for so
- * long that it computes.  Read by the OpenMP runtime where a lock is released.  inv_polls_until, in
- * ticks: 0 where that is false; written by its thread, in the MPI shim and at the begin of a
- * region. */
+/* Until when the calling thread waits in a loop of tests of MPI, in ticks; 0: it does not.  Written
+ * by its thread: in the MPI shim, at the begin of a region, and by inv_polls when the time has
+ * passed. */
 extern __thread uint64_t inv_polls_until __attribute__((tls_model("initial-exec")));
+/* Does the calling thread wait in a loop of tests, the latest of which has failed?  No longer when
+ * a test succeeds, when the thread waits in another way or begins a region, or when it has not
+ * tested for so long that it must be computing.  The OpenMP runtime asks where a lock is
+ * released. */
 bool inv_polls(void);
 
 #endif

@@ -124,8 +124,9 @@ void inv_core_offer(struct inv_table *t, unsigned core, unsigned me);
  * core is reclaimed on its behalf and the thread is woken when it is there. */
 void inv_ring(struct inv_table *t, unsigned whom);
 
-/* wants: does any process but `me` want a core? */
+/* wants: does any process but the one in slot `me` want a core? */
 bool inv_others_want(struct inv_table *t, unsigned me);
+/* Say whether the process in slot `me` wants a core; ask what it has said. */
 void inv_want_set(struct inv_table *t, unsigned me, bool wants);
 bool inv_want_get(struct inv_table *t, unsigned me);
 
@@ -134,13 +135,17 @@ bool inv_want_get(struct inv_table *t, unsigned me);
 int inv_parked_take(struct inv_table *t, unsigned whom);
 void inv_parked_ring(struct inv_table *t, unsigned whom, int entry, int core);
 
-/* anonymous mode: take a token if one is free; take one in any case (the count may go below zero);
- * return one, and wake a parked worker of a wanting process, which takes it itself. */
+/* Tokens, in anonymous mode; `me` is the caller's slot.
+ * Take a token if one is free.  False: none is. */
 bool inv_token_take(struct inv_table *t, unsigned me);
+/* Take a token in any case: the number of free ones may become negative. */
 void inv_token_force(struct inv_table *t, unsigned me);
+/* Return a token, and wake a parked worker of a process that wants one.  The worker takes it
+ * itself. */
 void inv_token_return(struct inv_table *t, unsigned me);
+/* Are more tokens taken than there are cores?  A hint. */
 bool inv_token_overdrawn(struct inv_table *t);
-/* There are more of them now: rmd wakes parked workers of processes that want. */
+/* There are more free tokens now: rmd wakes parked workers of processes that want. */
 void inv_token_offer(struct inv_table *t);
 
 /*

@@ -18,6 +18,8 @@ bool inv_scalability_valid(const struct inv_scalability *s);
 /* Is it what the slot has?  Some loads, as many as it has points. */
 bool inv_scalability_is_written(struct inv_slot *slot, const struct inv_scalability *s);
 
+/* Writes the graph, which must be valid, into the slot.  Callers: the slot's process, and rmd for a
+ * process that joins. */
 void inv_scalability_write(struct inv_slot *slot, const struct inv_scalability *s);
 /* False, and unknown, when what the slot has is not valid: written by a wrong program, or
  * just being written. */

@@ -206,8 +206,8 @@ struct inv_table {
     uint64_t bytes;            /* of the whole mapping: INV_TABLE_BYTES, a check of the layout */
 
     /* bit s: the process in slot s has work for another core.  Writer: that process; rmd
-     * clears the bit of a dead one.  Partner: inv_offer in core.c, which reads it after
-     * it freed a core; the seq_cst fences on both sides make sure that not both miss. */
+     * clears the bit of a dead one.  Partner: the lender, which frees a core and then reads this
+     * (inv_core_offer).  The seq_cst fences on both sides make sure that not both miss. */
     _Atomic uint64_t wanting[INV_SLOT_WORDS] __attribute__((aligned(64)));
     /* anonymous mode: cores minus running threads; negative when more run than there
      * are cores.  Writers: all processes; rmd gives back what a dead one had taken. */

@@ -39,7 +39,7 @@ enum {
 };
 
 enum inv_trace_kind {
-    INV_TRACE_CORE = 1,      /* a core's word has changed: what `body` says (inv_trace_change) */
+    INV_TRACE_CORE = 1,      /* a core's word has changed; `body` says how (trace.c) */
     INV_TRACE_TOKEN = 2,     /* a token was taken (1), or returned (-1): `body` */
     INV_TRACE_WORKLOAD = 3,  /* announced: a double */
     INV_TRACE_RANGE = 4,     /* announced: least cores, and in the upper half the most */

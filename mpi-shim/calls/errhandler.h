@@ -16,7 +16,10 @@
 
 #pragma GCC visibility push(hidden)
 
+/* The slow path of shim_errhandler_suspend: the program has set error handlers, as often as `set`
+ * says. */
 bool shim_errhandler_suspend_now(struct shim_comm *c, unsigned set);
+/* The slow path of shim_errhandler_resume: the handler has been suspended. */
 int shim_errhandler_resume_now(MPI_Comm comm, int result);
 static inline bool shim_errhandler_suspend(struct shim_comm *c)
 {

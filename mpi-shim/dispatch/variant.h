@@ -13,8 +13,8 @@
 /* Written by the dispatcher (resolve.c) when it has loaded the variant and knows all of
  * shim_symbols; `hooked` by shim_watch_set_up. */
 extern struct shim_dispatcher {
-    /* First, since test_shim_threads.py reads it with a debugger: the library calls the hook while
-     * it waits.  The same in all ranks, set once. */
+    /* First, since testsuite/mpi/test_threads.py reads it with a debugger.  True: the library calls
+     * the hook while it waits.  The same in all ranks; set once. */
     bool hooked;
     ptrdiff_t caller_offset; /* of shim_caller from the thread pointer */
     void (*wrap)(bool wrap);

@@ -11,8 +11,9 @@
  *     S(c)  the rate, iterations / useful time, by c = useful core time / useful time, the
  *           cores under the teams on average (measure.c)
  *
- * are measured over samples of at least SAMPLE_US.  The class that has taken most of the last
- * second speaks for the rank.  Each rank shows its w in its slot, and announces as workload
+ * are measured over samples of at least SAMPLE_US.  The class that took most of the last
+ * second is the one whose w the rank announces.  Each rank shows this w in its slot, and announces
+ * as workload
  *
  *     W_i = cores of the domain * w_i / sum of w_j over the job's ranks in the domain
  *
@@ -168,7 +169,7 @@ static void announce_workload(double rate)
         inv_announce_workload(work.workload.told);
 }
 
-/* Which class speaks for the program: the one that has taken most of the time of late. */
+/* Chooses the class whose w the rank announces: the one that took most of the last second. */
 static void weigh_class(unsigned k, double length)
 {
     double keep = length < RECENT_NS ? 1 - length / RECENT_NS : 0;
@@ -242,8 +243,8 @@ static double core_time(double useful)
     return fmin(fmax(held - idle - spun, useful), useful * inv_process.ncores);
 }
 
-/* An iteration of the class that speaks for the program has ended.  Emulated cores are not those that a
- * thread uses which holds one. */
+/* An iteration of the class whose w the rank announces has ended.  Emulated cores are not those
+ * that a thread uses which holds one. */
 static void learn_to_hold(unsigned k)
 {
     if (shim_world.me != 0 || inv_process.emulated)

@@ -40,12 +40,14 @@ static inline void shim_workload_call(const void *call_site)
 /* A wait has begun at `start`: an iteration that ends with the call before ended no later. */
 void shim_workload_settle(uint64_t start);
 
+/* From now on the calling thread is measured, until shim_workload_stop. */
 void shim_workload_start(void);
 /* The calling thread lends its core for a wait; it has the core again. */
 void shim_workload_lends(void);
 void shim_workload_regained(void);
 /* The calling thread waited from start to end (ticks). */
 void shim_workload_waited(uint64_t start, uint64_t end, bool slept);
+/* The calling thread is measured no longer; what is known goes to the report. */
 void shim_workload_stop(void);
 
 #pragma GCC visibility pop

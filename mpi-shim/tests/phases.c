@@ -49,7 +49,7 @@ struct found {
     unsigned calls, begins, ends;
     unsigned first;     /* call at which the first iteration began */
     uint64_t last_hash; /* of the last one that ended */
-    unsigned kinds;     /* different hashes among those since count_kinds */
+    unsigned kinds;     /* different hashes among those since forget_kinds */
     uint64_t kind[64];
     unsigned of_kind[64];
 };

@@ -16,7 +16,9 @@
  * thread that would have blocked. */
 void shim_wait(struct shim_wait *w, const void *call_site);
 
+/* True: what the function asks for is complete, or has failed.  MPI's code is in w->result. */
 typedef bool shim_check(struct shim_wait *w);
+/* One check, and a wait until it is true. */
 int shim_check_and_wait(shim_check *check, void *args, const void *call_site);
 /* One check, and a short wait in a run of failed ones. */
 int shim_check_once(shim_check *check, void *args, const void *call_site);

@@ -12,9 +12,12 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Rings all other members of the world that sleep. */
 void shim_ring_all_members(void);
+/* Rings the process in `slot` if its sleep flag, in `line`, is set; clears the flag. */
 void shim_ring_line(struct inv_arrival_line *line, unsigned slot);
-SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
+/* Rings this member if it sleeps.  SHIM_MEMBER_NONE: none; SHIM_MEMBER_ALL: all others. */
+SHIM_INLINE void shim_ring_member(int member)
 {
     inv_assert(member >= SHIM_MEMBER_ALL && member < shim_world.members);
     if (member >= 0) {

@@ -30,9 +30,10 @@ bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle);
 /* Tells the idle threads of the process until when cores are held in short waits (short_waits.h). */
 void shim_short_waits_refresh(void);
 
-/* With more processes than cores: the wait will be long, another process wants a core, and would
- * get this one.  A yield comes back only when the other threads here have computed, and the caller
- * would have held its core all that time. */
+/* Should the thread lend its core without spinning first?  True if the wait will be long and
+ * another process wants a core and would get this one.  With more processes than cores a yield
+ * returns only when other threads on the core have computed; the caller would hold its core all
+ * that time. */
 bool shim_lends_at_once(const struct shim_site *site);
 
 /* With more processes than cores: how long to yield to other threads before the sleep. */
@@ -54,10 +55,14 @@ struct shim_sleep {
     uint64_t rang;          /* ticks: when this thread last rang for something that arrived */
 };
 
-/* How many ranks share a core. */
+/* How many ranks share a core of the domain: members / cores, rounded up; 1 with enough cores. */
 uint64_t shim_sharing(void);
+/* The calling thread, in a wait since `start` (ticks), lends its core.  counted: see struct
+ * shim_sleep. */
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
-bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
+/* Sleeps for s->slice at most.  True: it was rung. */
+bool shim_sleep_slice(struct shim_sleep *s);
+/* The wait is over: the thread has a core again. */
 void shim_sleep_end(struct shim_sleep *s);
 /* Something has arrived at a sleeper's check: keep checking.  The library may answer what has come,
  * and the other side may sleep until the answer comes: MPICH moves the data of MPI_Put and MPI_Get

@@ -19,6 +19,7 @@ struct rmd_units {
     unsigned char apart[INV_MAX_CORES]; /* by unit, as in inv_topology */
 };
 
+/* Fills in the machine's units: its physical cores with RMD_SMT_CORE, else its cores. */
 void rmd_units_of(struct rmd_units *units, const struct inv_topology *topology, enum rmd_smt smt);
 
 /*

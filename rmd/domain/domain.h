@@ -25,22 +25,23 @@ struct rmd_order {
     uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are granted */
 };
 
-/* A process that has become another program: as that it may come again. */
-enum { RMD_REPLACED = 64 };
+/* A process that has left the domain by calling exec.  Its new program may join, as the same
+ * process. */
+enum { RMD_REPLACED = 64 }; /* how many a domain remembers: the last ones */
 struct rmd_replaced {
     pid_t pid; /* 0: none */
     uint64_t start_ticks;
 };
 
-/* Position of a client in the reports of a domain.  rmd makes them one at a time, so that a client
- * that does not read them takes no memory. */
+/* Which report of a domain a client gets next: first those of dead processes, then those of living
+ * ones.  rmd makes one at a time, so that a client that does not read them takes no memory. */
 struct rmd_report_cursor {
-    uint64_t next, end; /* of dead processes, counted from the domain's first one */
+    uint64_t next, end; /* dead processes still to report, counted from the domain's first one */
     struct rmd_living {
         pid_t pid;
         uint64_t start_ns;
     } *living; /* processes at the time of the request */
-    unsigned nliving, nth;
+    unsigned nliving, nth; /* how many; the next one */
 };
 
 /* Is a core of the machine granted to the domain? */
@@ -50,7 +51,7 @@ enum rmd_grant {
     RMD_GRANTED
 };
 
-/* What is said of a domain once. */
+/* What rmd_domain_new is told of a domain.  It does not change. */
 struct rmd_domain_options {
     const struct inv_topology *topology; /* copied */
     enum rmd_smt smt;
@@ -63,8 +64,8 @@ struct rmd_domain_options {
     bool leaves_to_checks;
     struct rmd_domain_calls {
         void *context; /* of these, each of which may be NULL: */
-        void (*emptied)(void *context); /* the last process has gone */
-        /* one has, which may live on unmanaged */
+        void (*emptied)(void *context); /* the last process is gone */
+        /* the process in the slot has left; lives: it may run on, unmanaged */
         void (*left)(void *context, unsigned slot, bool lives);
         void (*core_left)(void *context); /* a core may have left */
         /* a table has been made, with the state or, state_fd -1, without; -1, -1: it is to go */
@@ -109,12 +110,15 @@ struct rmd_member {
     const struct rmd_order *order;
 };
 
+/* What rmd_domain_new and rmd_domain_set_rules were told, the topology and the rules as copies; and
+ * the counts as they are now. */
 uid_t rmd_domain_uid(const struct rmd_domain *domain);
 const struct inv_topology *rmd_domain_topology(const struct rmd_domain *domain);
 const struct rmd_domain_rules *rmd_domain_rules(const struct rmd_domain *domain);
 struct rmd_domain_counts rmd_domain_counts(const struct rmd_domain *domain);
-unsigned rmd_domain_live(const struct rmd_domain *domain); /* processes */
-unsigned rmd_domain_granted(const struct rmd_domain *domain); /* cores */
+/* How many processes the domain has, and how many cores are granted to it. */
+unsigned rmd_domain_live(const struct rmd_domain *domain);
+unsigned rmd_domain_granted(const struct rmd_domain *domain);
 /* False: the slot has no process. */
 bool rmd_domain_member(const struct rmd_domain *domain, unsigned slot, struct rmd_member *member);
 /* RMD_REPLACED of them. */

@@ -4,8 +4,8 @@
  * override the constraints that the process announces, and hold until they are taken back or the
  * process ends, with every policy.
  *
- * A pinned process owns its cores alone, and the policy does not divide them, while each other
- * process can have a core.
+ * A pinned process owns the cores to which it is pinned, and the policy does not divide these.  No
+ * pin holds while fewer units are left than there are processes that are not pinned.
  *
  * In a domain with an order, cores without an owner rest: they are withdrawn like cores of another
  * domain.  Else a shrunk process would borrow the cores that it has just given up.
@@ -47,9 +47,10 @@ bool rmd_pins_hold(const struct rmd_domain *domain);
 void rmd_order_keep(struct rmd_domain *domain, const struct rmd_process *process);
 void rmd_order_recall(struct rmd_domain *domain, struct rmd_process *process);
 
-/* Owners have been decided: cores without one rest, or do so no longer. */
+/* After owners have been decided.  In a domain with an order, granted cores without an owner rest
+ * from now on; in a domain without one, such cores stop resting and are offered to processes. */
 void rmd_rest_unowned(struct rmd_domain *domain);
-/* The core is about to get an owner, or to leave. */
+/* The core rests no longer, since it is about to get an owner or to leave the domain. */
 void rmd_wake_core(struct rmd_domain *domain, unsigned core);
 
 /*

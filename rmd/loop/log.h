@@ -24,6 +24,8 @@ void rmd_log_dated(void);
 /* From now on a line that cannot be written at once is lost. */
 void rmd_log_no_wait(void);
 
+/* Writes a line to stderr if `level` is important enough (rmd_log_set_level).  Control characters
+ * become question marks. */
 void rmd_log(enum rmd_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Log an error; and a message for debugging. */

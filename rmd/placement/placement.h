@@ -12,14 +12,16 @@ enum { RMD_NO_OWNER = -1 };
 
 /*
  * The machine as a tree: cores are numbered so that each group of cores that share something
- * is a range of numbers.  Which groups there are says one byte per core, how far it is from
- * the one before it:
+ * is a range of numbers.  apart[c] says how far core c is from core c-1:
  *
- *   apart[c]   0 the two share a physical core (hardware threads), else 1 a cache, else
- *              2 a NUMA node, else 3 a package, else RMD_LEVELS nothing but the machine
+ *   0           same physical core (they are its hardware threads)
+ *   1           same cache
+ *   2           same NUMA node
+ *   3           same package
+ *   RMD_LEVELS  only the machine
  *
- * so that cores b < c are as far apart as the largest of apart[b + 1] ... apart[c], and a
- * group of level k is a longest range in which nothing but its first core has apart > k.
+ * Cores b < c are as far apart as the largest of apart[b + 1] ... apart[c].  A group of level k is
+ * a longest range in which only the first core has apart > k.
  */
 enum { RMD_LEVELS = 4 };
 

@@ -24,16 +24,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is known of one process. */
+/* What is known of one process.  The policy's caller fills it in. */
 struct rmd_need {
     unsigned min_cores; /* 0 is taken as 1 */
     unsigned max_cores; /* 0: no limit; below min_cores it is taken as min_cores */
-    unsigned owned;     /* now; breaks ties, so that cores do not move for nothing */
-    unsigned job;       /* < nprocs; the ranks of one job have the same number */
-    double workload;    /* > 0, comparable within the job; else, or not finite: unknown */
-    double delivered;   /* of a core, by its cores, as the machine says: 0 < e <= 1; else unknown */
-    double iteration_s; /* computing time of an iteration, announced; 0: unknown */
-    unsigned iteration_cores; /* that it owned when it announced that */
+    unsigned owned;     /* cores that it owns now; breaks ties, so that no core moves for nothing */
+    unsigned job;       /* number of its job, < nprocs; ranks of one job have the same */
+    double workload;    /* in a unit that the job's ranks share; <= 0 or not finite: unknown */
+    double delivered;   /* of a core, by its cores on average, measured: 0 < e <= 1; else unknown */
+    double iteration_s; /* announced computing time of an iteration, seconds; 0: unknown */
+    unsigned iteration_cores; /* cores that it owned when it announced iteration_s */
     struct inv_scalability scalability; /* any points: their concave hull counts (curve.h) */
 };
 
@@ -83,7 +83,7 @@ struct rmd_policy_names rmd_policy_names(void);
  * number of owned cores is outside its range, or cores are unowned that a process shall have.  Else
  * the policy's gain g must be more than RMD_WORTHWHILE, and g * cores * within_s core seconds at
  * least the cost of the moves.  Measured workloads are noisy, and every move costs a process a warm
- * cache.  Lending meets what is left of an imbalance.  (policy_worth.c)
+ * cache.  Lending handles the rest of an imbalance.  (policy_worth.c)
  */
 #define RMD_WORTHWHILE 0.08
 bool rmd_policy_worthwhile(const struct rmd_policy *policy, const struct rmd_snapshot *snapshot,

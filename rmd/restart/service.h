@@ -22,6 +22,7 @@ void rmd_service_store(uid_t uid, int table_fd, int state_fd);
 /* Likewise the memory of persisted_orders.h. */
 void rmd_service_store_orders(int fd);
 
+/* Tell systemd; without systemd they do nothing.  status: for people. */
 void rmd_service_ready(const char *status);
 void rmd_service_reloading(void);
 void rmd_service_stopping(void);

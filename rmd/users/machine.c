@@ -13,6 +13,7 @@
 
 enum { SAMPLE_MS = 500 };
 
+/* Written by rmd's main thread, in the functions of this file. */
 static struct {
     struct rmd_source timer;
     void (*sampled)(void);

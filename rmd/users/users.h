@@ -16,13 +16,14 @@ struct rmd_users_options {
     bool several;          /* serve all users; else only rmd's own, which has all cores */
     bool leaves_to_checks; /* a launcher waits for rmd's end, see rmd_domain_options */
     void (*emptied)(void); /* the last process of all has gone; may be NULL */
-    /* stores the core table and the state of this user for the next rmd; -1: drops them; may be
-     * NULL */
+    /* stores the descriptors of this user's core table and state for the next rmd; -1: drops the
+     * stored ones; may be NULL */
     void (*store)(uid_t uid, int table_fd, int state_fd);
     void (*store_orders)(int fd); /* likewise the memory of persisted_orders.h */
 };
 
-/* The settings stay the caller's, and where they are.  0, or -1 with errno. */
+/* The users read *settings until rmd_users_close: the caller owns it and keeps it where it is.
+ * Returns 0, or -1 with errno. */
 int rmd_users_open(const struct inv_topology *topology, const struct rmd_settings *settings,
                    const struct rmd_users_options *options);
 void rmd_users_close(void);
