@@ -4,7 +4,6 @@ socket, and writes nonsense over its own core table."""
 
 from __future__ import annotations
 
-import array
 import contextlib
 import ctypes
 import mmap
@@ -16,9 +15,8 @@ import subprocess
 from pathlib import Path
 
 from lib.machine import TWO_CPUS
-from lib.protocol import HOLDER_SUFFIX, JOIN, OBSERVE, REPLY, request
+from lib.protocol import HOLDER_SUFFIX, JOIN, OBSERVE, exchange, request
 from lib.users import BOB
-from lib.waiting import PATIENCE_S
 
 FUTEX, FUTEX_WAKE = 202, 1  # x86-64
 PR_SET_PDEATHSIG = 1
@@ -45,16 +43,6 @@ def compile_victim(where, cc):
     (where / "victim.c").write_text(PROGRAM)
     subprocess.run([*cc.split(), "-O2", "-fopenmp", where / "victim.c", "-o", where / "victim"],
                    check=True, timeout=60)
-
-
-def answer_of(kind, name, text=b"hostile"):
-    """The answer of rmd, and the descriptors that come with it."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
-        ours.settimeout(PATIENCE_S)
-        ours.connect(name)
-        ours.send(request(kind, program=text))
-        answer, control, _, _ = ours.recvmsg(REPLY.size, socket.CMSG_SPACE(4))
-    return answer, [fd for _, _, data in control for fd in array.array("i", data[:4])]
 
 
 class Hostile:
@@ -86,7 +74,7 @@ class Hostile:
             attempt(f"affinity of {pid}", lambda n=pid: os.sched_setaffinity(n, TWO_CPUS))
             attempt(f"a signal to {pid}", lambda n=pid: os.kill(n, 0))
         attempt("the tables of the descriptor holder", self.ask_holder)
-        _, fds = answer_of(OBSERVE, self.name)
+        _, fds = exchange(self.name, request(OBSERVE, program=b"hostile"))
         if b"victim" in os.pread(fds[0], 1 << 24, 0):
             found.append("another's table by observing")
         attempt("writing to a table to look at", lambda: os.pwrite(fds[0], b"x", 0))
@@ -102,7 +90,7 @@ class Hostile:
                 raise OSError
 
     def join(self):
-        _, (fd,) = answer_of(JOIN, self.name)
+        _, (fd,) = exchange(self.name, request(JOIN, program=b"hostile"))
         self.table = mmap.mmap(fd, os.fstat(fd).st_size)
         os.close(fd)
         self.words = (ctypes.c_uint32 * (len(self.table) // 4)).from_buffer(self.table)

@@ -4,7 +4,11 @@ descriptor holder (fd_holder.h)."""
 
 from __future__ import annotations
 
+import array
+import socket
+
 from lib.layout import CONSTANTS, STRUCTURES
+from lib.waiting import PATIENCE_S
 
 REQUEST, REPLY = STRUCTURES["inv_request"], STRUCTURES["inv_reply"]
 REPORT_OF_PROCESS, OUTCOME = STRUCTURES["inv_report"], STRUCTURES["inv_outcome"]
@@ -56,6 +60,21 @@ def follow(since):
 def observe_another(uid):
     """The core table of this user, for an operator."""
     return STRUCTURES["inv_about"].pack(request=request(OBSERVE), uid=uid)
+
+
+def exchange(name, data):
+    """Status and descriptors of the answer of the rmd of this name; None when it hangs up without
+    one."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.settimeout(PATIENCE_S)
+        s.connect("\0" + name[1:] if name.startswith("@") else name)
+        s.send(data)
+        room = array.array("i").itemsize
+        answer, control, _, _ = s.recvmsg(REPLY.size, socket.CMSG_SPACE(room))
+    passed = array.array("i")
+    for _, _, payload in control:
+        passed.frombytes(payload[:room])
+    return (REPLY.unpack(answer).status if answer else None), list(passed)
 
 
 def holder_message(kind, uid=0, what=0):

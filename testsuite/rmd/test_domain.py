@@ -4,7 +4,6 @@ answers to invalid requests.  The members are processes of testsuite/rmd_member.
 
 from __future__ import annotations
 
-import array
 import contextlib
 import fcntl
 import os
@@ -28,6 +27,7 @@ from lib.protocol import (
     REPLY,
     REQUEST,
     VERSION,
+    exchange,
     join,
     request,
 )
@@ -578,20 +578,6 @@ def test_rmd_answers_while_a_member_changes_all_words_all_the_time(rmd, members,
 def test_what_rmd_does_to_words_ends_whatever_they_are(build, run_program):
     done = run_program([build / "testsuite/rmd/programs/rmd_loops"], timeout=30)
     assert done.stdout.splitlines()[-1] == "traced"
-
-
-def exchange(name, data):
-    """Status and descriptors of the answer; None when rmd hangs up without one."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        s.settimeout(PATIENCE_S)
-        s.connect("\0" + name[1:])
-        s.send(data)
-        room = array.array("i").itemsize
-        answer, control, _, _ = s.recvmsg(REPLY.size, socket.CMSG_SPACE(room))
-    passed = array.array("i")
-    for _, _, payload in control:
-        passed.frombytes(payload[:room])
-    return (REPLY.unpack(answer).status if answer else None), list(passed)
 
 
 @pytest.mark.parametrize("other", [

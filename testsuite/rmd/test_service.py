@@ -4,7 +4,6 @@ its configuration while it runs, its messages, and systemd.  Only root can be se
 
 from __future__ import annotations
 
-import array
 import contextlib
 import datetime
 import grp
@@ -39,7 +38,7 @@ from lib.fake_system import RAPL, put_stat, put_zone, value_of
 from lib.machine import CPUS, two_cpus
 from lib.member import UserMember, counts, pins, started_by
 from lib.processes import processor_s
-from lib.protocol import HOLDER_SUFFIX, OBSERVE, OK, REPLY, follow, observe_another, request
+from lib.protocol import HOLDER_SUFFIX, OBSERVE, OK, exchange, follow, observe_another, request
 from lib.rmd import rmctl
 from lib.service import Service
 from lib.users import ALICE, BOB, CAROL
@@ -493,34 +492,26 @@ def test_a_client_that_follows_events_goes_after_the_idle_ones_and_hears_of_it(
 def test_a_user_sees_its_own_table_only(service):
     s = service("emulate-cores = 3\n")
     s.member(ALICE)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
-        ours.connect(s.name)
-        ours.send(request(OBSERVE))
-        answer, control, _, _ = ours.recvmsg(REPLY.size, socket.CMSG_SPACE(4))
-    fds = array.array("i", control[0][2][:4])
+    _, (fd,) = exchange(s.name, request(OBSERVE))
     try:
-        assert b"member" not in os.pread(fds[0], 1 << 20, 0)
+        assert b"member" not in os.pread(fd, 1 << 20, 0)
     finally:
-        os.close(fds[0])
+        os.close(fd)
 
 
 def test_what_an_operator_gets_of_a_users_table_cannot_be_written(service):
     s = service("emulate-cores = 3\n")
     s.member(ALICE)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
-        ours.connect(s.name)
-        ours.send(observe_another(ALICE))
-        answer, control, _, _ = ours.recvmsg(REPLY.size, socket.CMSG_SPACE(4))
-    assert REPLY.unpack(answer).status == OK
-    fds = array.array("i", control[0][2][:4])
+    status, (fd,) = exchange(s.name, observe_another(ALICE))
+    assert status == OK
     try:
-        assert b"member" in os.pread(fds[0], 1 << 20, 0)
+        assert b"member" in os.pread(fd, 1 << 20, 0)
         with pytest.raises(OSError):
-            os.pwrite(fds[0], b"x", 0)
+            os.pwrite(fd, b"x", 0)
         with pytest.raises(PermissionError):
-            mmap.mmap(fds[0], 4096)
+            mmap.mmap(fd, 4096)
     finally:
-        os.close(fds[0])
+        os.close(fd)
 
 
 # --- enforcement, on real cores
