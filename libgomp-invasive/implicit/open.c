@@ -33,7 +33,7 @@ static void count_region (struct gomp_region *region)
 {
     gomp_barrier_t *bar = &region->start.team->barrier;
     region->cost.of = NULL;
-    if (gomp_costs_wanted())
+    if (inv_is_recorded())
         gomp_cost_region_opens(region);
     bar->counted = region->cost.of != NULL;
     gomp_code_begins(bar);

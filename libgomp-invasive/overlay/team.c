@@ -531,7 +531,7 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     if (nthreads == 1) {
         fill_start(&alone, team, fn, data, flags, parent, icv, taskgroup);
         init_master_task(&alone);
-        if (gomp_costs_wanted() && !nested && icv->nthreads_var == 1)
+        if (inv_is_recorded() && !nested && icv->nthreads_var == 1)
             gomp_cost_team(1);
         return;
     }

@@ -60,13 +60,6 @@ static __thread uint64_t switches_left __attribute__((tls_model("initial-exec"))
 #define GET(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define SET(field, value) atomic_store_explicit(&(field), value, memory_order_relaxed)
 
-/* NULL also in the child of a fork and after the process has left, where regions that were counted may
- * still be open. */
-static struct inv_record *our_record (void)
-{
-    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
-}
-
 /* --- the clock */
 
 static void measure_clock (void)
@@ -223,7 +216,7 @@ static void note_what_ties (struct inv_record *r)
 
 void gomp_cost_team (unsigned nthreads)
 {
-    struct inv_record *r = our_record();
+    struct inv_record *r = inv_own_record();
     if (!r)
         return;
     if (nthreads > GET(r->team_threads))
@@ -235,7 +228,7 @@ void gomp_cost_team (unsigned nthreads)
 void gomp_cost_region_opens (struct gomp_region *region)
 {
     struct gomp_cost *cost = &region->cost;
-    struct inv_record *r = our_record();
+    struct inv_record *r = inv_own_record();
     if (!r || GET(r->until_ns))
         return;
     struct gomp_cost_sampling *s = sampling_of(r, region->start.fn);
@@ -289,7 +282,7 @@ void gomp_cost_region_ends (struct gomp_region *region)
 {
     struct gomp_cost *cost = &region->cost;
     struct inv_function *f = cost->of;
-    if (!our_record())
+    if (!inv_own_record())
         return;
     bool shared = region->start.level > 1 || gomp_use_has_further_threads();
     unsigned generation = gomp_barrier_flags(&region->start.team->barrier);
@@ -326,7 +319,7 @@ static uint32_t weight_of (const struct gomp_region *region, unsigned generation
  * goes on by itself has not switched.) */
 static void count_switch (void)
 {
-    struct inv_record *r = our_record();
+    struct inv_record *r = inv_own_record();
     uint64_t ns = elapsed_since(gomp_carrier_left_ns);
     gomp_carrier_left_ns = 0;
     if (!r || ns > SWITCH_MOST_NS || gomp_carrier_own_switches() == switches_left)
@@ -349,7 +342,7 @@ static void count_code (const struct gomp_cost *cost, uint64_t from)
 {
     uint64_t ns = elapsed_since(from & ~UINT64_C(1));
     uint64_t usual = usual_of(&cost->sampling->piece_ns, ns);
-    if (our_record())
+    if (inv_own_record())
         add_to_counter(&cost->of->code_ns, ns + (from & 1 ? (SHARE - 1) * usual : 0), true);
 }
 

@@ -19,13 +19,6 @@
 
 struct gomp_region;
 
-/* Is there a record?  Relaxed: a hint. */
-static inline bool gomp_costs_wanted (void)
-{
-    return __builtin_expect(
-        atomic_load_explicit(&inv_recording.record, memory_order_relaxed) != NULL, 0);
-}
-
 /* --- regions: the master, before other threads can start implicit tasks, and when all have ended */
 
 /* The region is about to open.  With a record it is counted from now on (region->cost). */

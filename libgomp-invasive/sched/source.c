@@ -10,7 +10,7 @@ bool gomp_source_has_none (void)
     return false;
 }
 
-bool gomp_source_runs_none (enum gomp_run which)
+static bool run_none (enum gomp_run which)
 {
     (void)which;
     return false;
@@ -30,7 +30,7 @@ static const struct gomp_source none = {.waits = gomp_source_has_none,
                                         .unstarted = gomp_source_has_none,
                                         .unheld_may_run = gomp_source_has_none,
                                         .asks_for_unstarted = gomp_source_has_none,
-                                        .run = gomp_source_runs_none,
+                                        .run = run_none,
                                         .publish = gomp_source_has_none,
                                         .sleeps = gomp_source_ignores,
                                         .rest = gomp_source_keeps_none,

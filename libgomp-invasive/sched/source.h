@@ -53,7 +53,6 @@ extern struct gomp_sources {
 } gomp_sources;
 /* For a source that lacks something. */
 extern bool gomp_source_has_none (void);
-extern bool gomp_source_runs_none (enum gomp_run);
 extern void gomp_source_keeps_none (void);
 extern void gomp_source_ignores (const int *addr);
 /* When the library is loaded, before there are workers. */

@@ -20,11 +20,6 @@ struct inv_recording inv_recording;
 
 static uint64_t cpu_ns(void) { return inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
-static struct inv_record *our_record(void)
-{
-    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
-}
-
 /* INVASIVE_REPORT=LAUNCH[:NODE]: the number of the launch whose `invade` wants a report, and
  * the node where it runs (inv_node_id).  Launch 0: none does, but a trace is to have the names of
  * call sites.  False: nor that. */
@@ -61,7 +56,7 @@ static void forget_functions(struct inv_record *r)
 
 void inv_record_restart(void)
 {
-    struct inv_record *r = our_record();
+    struct inv_record *r = inv_own_record();
     if (!r)
         return;
     if (atomic_exchange_explicit(&r->until_ns, 0, memory_order_relaxed))
@@ -74,7 +69,7 @@ void inv_record_restart(void)
 
 void inv_record_stop(void)
 {
-    struct inv_record *r = our_record();
+    struct inv_record *r = inv_own_record();
     if (!r || atomic_load_explicit(&r->until_ns, memory_order_relaxed))
         return;
     atomic_store_explicit(&r->until_ns, inv_now_ns(), memory_order_relaxed);
@@ -104,7 +99,7 @@ void inv_record_end(void)
 
 void inv_record_publish(void)
 {
-    struct inv_record *r = our_record();
+    struct inv_record *r = inv_own_record();
     if (!r)
         return;
     atomic_store_explicit(&r->cpu_ns, cpu_ns(), memory_order_relaxed);
@@ -131,7 +126,7 @@ void inv_record_name_module(char *to, const char *name)
  * the system call) and that calls exit has our memory and is not we. */
 static void __attribute__((destructor)) close_record(void)
 {
-    struct inv_record *r = our_record();
+    struct inv_record *r = inv_own_record();
     if (!r || getpid() != inv_recording.owner)
         return;
     inv_record_stop();

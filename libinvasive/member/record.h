@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* Writer: record.c. */
@@ -21,6 +22,29 @@ struct inv_recording {
     pid_t owner; /* whose record it is; written when it begins, by the thread that joins, before `record` */
 };
 extern struct inv_recording inv_recording;
+
+/* Our record; and the same also where it asks only for the names of call sites.  NULL: there is none, or
+ * none any more, as in the child of a fork and after the process has left. */
+static inline struct inv_record *inv_own_record(void)
+{
+    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
+}
+static inline struct inv_record *inv_own_sites(void)
+{
+    return atomic_load_explicit(&inv_recording.sites, memory_order_acquire);
+}
+
+/* Is there such a one?  Relaxed: a hint; each use loads the address again.  For hot paths. */
+static inline bool inv_is_recorded(void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&inv_recording.record, memory_order_relaxed) != NULL, 0);
+}
+static inline bool inv_has_sites(void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&inv_recording.sites, memory_order_relaxed) != NULL, 0);
+}
 
 /* Begin our record, if INVASIVE_REPORT asks for one; inv_join calls it. */
 void inv_record_begin(void);

@@ -62,8 +62,7 @@ static void fill_report(struct inv_report *r, struct inv_slot *s)
 
 size_t inv_remote_report_fill(struct inv_remote_report *p)
 {
-    struct inv_record *record =
-        atomic_load_explicit(&inv_recording.record, memory_order_acquire);
+    struct inv_record *record = inv_own_record();
     p->request = inv_request_of(INV_SUBMIT_REPORT);
     fill_report(&p->report, inv_own_slot());
     if (record) {
@@ -101,7 +100,7 @@ static void rebase_record(unsigned char *bytes, const struct inv_record *ours, i
 
 bool inv_remote_report_submit(struct inv_remote_report *p, size_t bytes, int64_t behind_ns)
 {
-    struct inv_record *ours = atomic_load_explicit(&inv_recording.record, memory_order_acquire);
+    struct inv_record *ours = inv_own_record();
     if (!ours || bytes < INV_REMOTE_REPORT_BYTES(INV_RECORD_BYTES(0)) || bytes > sizeof *p ||
         bytes != INV_REMOTE_REPORT_BYTES(p->report.record_bytes))
         return false;

@@ -41,11 +41,6 @@ static bool is_cpu_time(const struct shim_estimate *e)
     return oversubscribed(e) && !inv_process.emulated;
 }
 
-static struct inv_record *our_record(void)
-{
-    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
-}
-
 /* CPU time so far, outside of waits for MPI. */
 static double cpu_ns(const struct shim_estimate *e, const struct inv_record *r)
 {
@@ -56,7 +51,7 @@ static double cpu_ns(const struct shim_estimate *e, const struct inv_record *r)
 
 void shim_estimate_start(struct shim_estimate *e, uint64_t now)
 {
-    struct inv_record *r = our_record();
+    struct inv_record *r = inv_own_record();
     if (!r || shim_world.members < 1)
         return;
     memset(e, 0, sizeof *e);
@@ -207,7 +202,7 @@ static bool is_apart(const struct shim_estimate *e, uint64_t now)
 
 void shim_estimate_arrival(struct shim_estimate *e, uint64_t now, double useful_ns, double core_ns)
 {
-    struct inv_record *r = our_record();
+    struct inv_record *r = inv_own_record();
     if (!r || !(e->own > 0) || !is_apart(e, now))
         return;
     note_moment(e, r, now, current_sum(e, r, useful_ns, core_ns));
@@ -217,7 +212,7 @@ void shim_estimate_arrival(struct shim_estimate *e, uint64_t now, double useful_
 void shim_estimate_iteration(struct shim_estimate *e, uint64_t now, double useful_ns,
                              double core_ns, bool waited)
 {
-    struct inv_record *r = our_record();
+    struct inv_record *r = inv_own_record();
     if (!r || !(e->own > 0))
         return;
     bool apart = waited && is_apart(e, now);

@@ -30,17 +30,6 @@ static struct {
     _Atomic uint32_t map[MAP]; /* numbers of sites; 0 free; written once */
 } sites;
 
-static struct inv_record *get_record(void)
-{
-    return atomic_load_explicit(&inv_recording.record, memory_order_acquire);
-}
-
-/* The record, also where only its sites are written. */
-static struct inv_record *get_record_of_sites(void)
-{
-    return atomic_load_explicit(&inv_recording.sites, memory_order_acquire);
-}
-
 /* Of the calling thread, which alone writes it. */
 static __thread struct {
     unsigned here; /* number of its latest call's site */
@@ -133,7 +122,7 @@ static uint32_t find_site(struct inv_record *r, enum shim_call call, const void 
 
 void shim_site_stats_count_call(enum shim_call call, const void *address)
 {
-    struct inv_record *r = get_record_of_sites();
+    struct inv_record *r = inv_own_sites();
     if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
         return; /* before shim_site_stats_start */
     thread.here = find_site(r, call, address);
@@ -150,7 +139,7 @@ void shim_site_stats_set_current(unsigned here) { thread.here = here; }
  * the thread has most likely run all the time. */
 void shim_site_stats_wait_lasts(uint64_t start)
 {
-    if (!get_record() || thread.wait_start == start)
+    if (!inv_own_record() || thread.wait_start == start)
         return;
     thread.wait_start = start;
     thread.asked_ticks = shim_ticks();
@@ -159,7 +148,7 @@ void shim_site_stats_wait_lasts(uint64_t start)
 
 void shim_site_stats_wait_sleeps(uint64_t start)
 {
-    struct inv_record *r = get_record();
+    struct inv_record *r = inv_own_record();
     shim_site_stats_wait_lasts(start);
     if (inv_traced())
         inv_trace_write(inv_process.table, INV_TRACE_SLEEP, thread.here);
@@ -171,7 +160,7 @@ void shim_site_stats_wait_sleeps(uint64_t start)
 
 void shim_site_stats_wait_woke(void)
 {
-    struct inv_record *r = get_record();
+    struct inv_record *r = inv_own_record();
     if (r && thread.main)
         atomic_store_explicit(&r->waiting_since_ns, 0, memory_order_relaxed);
 }
@@ -195,7 +184,7 @@ static uint64_t used_cpu_ns(uint64_t start, uint64_t end)
 
 void shim_site_stats_add_wait(uint64_t start, uint64_t end, bool slept)
 {
-    struct inv_record *r = get_record();
+    struct inv_record *r = inv_own_record();
     if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
         return; /* a wait of set-up, before shim_site_stats_start */
     inv_assert(thread.here < INV_SITES);
@@ -224,7 +213,7 @@ void shim_site_stats_trace_wait(uint64_t start, uint64_t end, bool slept)
 
 void shim_site_stats_start(uint64_t job)
 {
-    struct inv_record *r = get_record_of_sites();
+    struct inv_record *r = inv_own_sites();
     if (!r)
         return;
     thread.main = true;
@@ -268,7 +257,7 @@ static void publish_record(struct inv_record *r, uint64_t now,
 
 void shim_site_stats_publish(const struct shim_iteration_class *classes, unsigned count)
 {
-    struct inv_record *r = get_record();
+    struct inv_record *r = inv_own_record();
     uint64_t now = r ? inv_now_ns() : 0;
     if (r && now - atomic_load_explicit(&r->counted_ns, memory_order_relaxed) > PUBLISH_NS)
         publish_record(r, now, classes, count);
@@ -276,7 +265,7 @@ void shim_site_stats_publish(const struct shim_iteration_class *classes, unsigne
 
 void shim_site_stats_stop(const struct shim_iteration_class *classes, unsigned count)
 {
-    struct inv_record *r = get_record();
+    struct inv_record *r = inv_own_record();
     if (r)
         publish_record(r, inv_now_ns(), classes, count);
     inv_record_stop();

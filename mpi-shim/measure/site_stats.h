@@ -12,7 +12,7 @@
 
 #include "mpi-shim/dispatch/entry.h"
 #include "mpi-shim/measure/iteration.h"
-#include "mpi-shim/dispatch/recorded.h"
+#include "libinvasive/member/record.h"
 #include "libinvasive/process.h"
 
 /* The program has called function `call` from `address`. */
@@ -20,7 +20,7 @@ void shim_site_stats_count_call(enum shim_call call, const void *address);
 
 static inline void shim_called(enum shim_call call, const void *address)
 {
-    if (shim_has_sites())
+    if (inv_has_sites())
         shim_site_stats_count_call(call, address);
 }
 
@@ -45,7 +45,7 @@ void shim_site_stats_add_wait(uint64_t start, uint64_t end, bool slept);
 void shim_site_stats_trace_wait(uint64_t start, uint64_t end, bool slept);
 static inline void shim_site_stats_waited(uint64_t start, uint64_t end, bool slept)
 {
-    if (shim_recorded())
+    if (inv_is_recorded())
         shim_site_stats_add_wait(start, end, slept);
     if (inv_traced())
         shim_site_stats_trace_wait(start, end, slept);

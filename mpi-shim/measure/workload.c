@@ -25,7 +25,7 @@
 #include "libinvasive/base/assertion.h"
 #include "invasive.h"
 #include "mpi-shim/dispatch/guard.h"
-#include "mpi-shim/dispatch/recorded.h"
+#include "libinvasive/member/record.h"
 #include "mpi-shim/measure/clock.h"
 #include "mpi-shim/measure/estimate.h"
 #include "mpi-shim/measure/iteration.h"
@@ -350,7 +350,7 @@ void shim_workload_note(const void *call_site)
     if (__builtin_expect(work.due != SHIM_PHASE_NONE, 0))
         pass_boundary(shim_ticks(), false); /* the call before did not wait */
     work.due = shim_phase_call(&shim_workload.phase, key);
-    if (work.due != SHIM_PHASE_NONE && shim_recorded())
+    if (work.due != SHIM_PHASE_NONE && inv_is_recorded())
         estimate_arrival();
     if (work.due != SHIM_PHASE_NONE || !shim_workload.phase.marker) {
         forget_notes();

@@ -11,7 +11,7 @@
 #include "libinvasive/table/arrival_board.h"
 #include "libinvasive/base/assertion.h"
 #include "mpi-shim/dispatch/guard.h"
-#include "mpi-shim/dispatch/recorded.h"
+#include "libinvasive/member/record.h"
 #include "mpi-shim/dispatch/variant.h"
 #include "mpi-shim/gen/shim-pmpi.h"
 #include "mpi-shim/ranks/handler.h"
@@ -172,7 +172,7 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
     struct shim_comm *c = find_or_make_record(comm);
     if (c) {
         shim_thread.comm_drops = drops;
-        shim_thread.fast_path_drops = shim_hooked() && !shim_has_sites() ? drops : 0;
+        shim_thread.fast_path_drops = shim_hooked() && !inv_has_sites() ? drops : 0;
         shim_thread.comm = c;
         shim_thread.comm_handle = comm;
     }

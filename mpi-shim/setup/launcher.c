@@ -53,7 +53,7 @@ void shim_launcher_check(const struct shim_launcher *launcher, int ranks)
 {
     if (ranks != 1 || launcher->ranks < 2)
         return;
-    struct inv_record *r = atomic_load_explicit(&inv_recording.record, memory_order_acquire);
+    struct inv_record *r = inv_own_record();
     if (r)
         atomic_store_explicit(&r->launched, (uint32_t)launcher->ranks, memory_order_relaxed);
     if (launcher->rank == 0)

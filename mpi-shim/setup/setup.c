@@ -20,7 +20,7 @@
 #include "invasive.h"
 #include "libinvasive/launch/launch.h"
 #include "mpi-shim/calls/reduce.h"
-#include "mpi-shim/dispatch/recorded.h"
+#include "libinvasive/member/record.h"
 #include "mpi-shim/dispatch/variant.h"
 #include "mpi-shim/gen/shim-pmpi.h"
 #include "mpi-shim/measure/clock.h"
@@ -220,7 +220,7 @@ static bool exchange_members(const struct shim_agreement *a)
     if (!all)
         abort(); /* the other ranks wait for this one */
     struct shim_location mine = {domain_identity(),      (int32_t)inv_process.slot,
-                                 setup.sleep_flags.mine, shim_recorded(),
+                                 setup.sleep_flags.mine, inv_is_recorded(),
                                  inv_report_is_here(),   shim_world.threads_may_call};
     bool good = shim_agreement_allgather(a, &mine, all, sizeof mine);
     int leader = leader_of(a, all, mine.domain), lines = 0, first = -1;
