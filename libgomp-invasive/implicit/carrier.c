@@ -262,6 +262,25 @@ static bool loop_goes_on (const struct gomp_carrier *c)
     return c->loop.addr && gomp_context_could_run(&c->loop);
 }
 
+/* A context that waits here and can go on; under the list's lock.  NULL: none can, or the loop can, too.  The
+ * loop is looked at last: it may wait for the same word, and whatever runs here may wait for the loop in a loop
+ * of its own, which no other thread can run. */
+static struct gomp_context *unlink_before_loop (struct gomp_carrier *c)
+{
+    struct gomp_context **link = gomp_suspended_ready(&c->here);
+    return *link && !loop_goes_on(c) ? gomp_suspended_unlink(&c->here, link) : NULL;
+}
+
+static struct gomp_context *take_before_loop (struct gomp_carrier *c)
+{
+    if (gomp_suspended_is_empty(&c->here))
+        return NULL;
+    gomp_spinlock_lock(&c->here.lock);
+    struct gomp_context *x = unlink_before_loop(c);
+    gomp_spinlock_unlock(&c->here.lock);
+    return x;
+}
+
 /* Has the loop something more urgent to do than contexts? */
 static bool loop_needed (const struct gomp_carrier *c)
 {
@@ -317,9 +336,9 @@ static struct gomp_context *suspend_context (struct gomp_carrier *c, struct gomp
     gomp_spinlock_lock(&c->here.lock);
     gomp_suspended_append(&c->here, self);
     if (!loop)
-        next = gomp_suspended_unlink(&c->here, gomp_suspended_ready(&c->here));
+        next = unlink_before_loop(c);
     gomp_spinlock_unlock(&c->here.lock);
-    if (!loop && !next)
+    if (!loop && !next && !loop_goes_on(c))
         next = context_to_start(c, self);
     return next ? next : &c->loop;
 }
@@ -365,7 +384,7 @@ static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct g
     uint64_t start = 0;
     for (unsigned i = 1; !loop_goes_on(c); i++) {
         if (gomp_context_could_run(self)) {
-            struct gomp_context *next = loop_needed(c) ? NULL : gomp_suspended_take(&c->here);
+            struct gomp_context *next = loop_needed(c) ? NULL : take_before_loop(c);
             return next ? next : &c->loop;
         }
         inv_cpu_relax();
@@ -514,7 +533,7 @@ static void context_main (struct gomp_context *self)
             count_arrivals(c);
             gomp_region_unref(region);
         }
-        struct gomp_context *next = loop_needed(c) ? NULL : gomp_suspended_take(&c->here);
+        struct gomp_context *next = loop_needed(c) ? NULL : take_before_loop(c);
         switch_to(c, self, next ? next : &c->loop);
     }
 }
@@ -533,12 +552,18 @@ enum gomp_start gomp_contexts_start (struct gomp_region *region)
     return c->barren ? GOMP_NOTHING_STARTED : GOMP_STARTED;
 }
 
-/* Switch from the loop to a context that has been taken, or NULL. */
+/* Switch from the loop to a context that has been taken, or NULL.  One that could go on because of what the loop
+ * waits for, too, is left to other carriers (unlink_before_loop). */
 static bool resume_context (struct gomp_context *x)
 {
     if (!x)
         return false;
     struct gomp_carrier *c = carrier_made();
+    if (loop_goes_on(c)) {
+        gomp_context_is_ready(x);
+        gomp_want_cores();
+        return true;
+    }
     switch_to(c, &c->loop, x);
     return true;
 }
