@@ -97,10 +97,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static char head[HEAD_MAX + 1];
     input = (struct fuzz_input){data, bytes};
     answer_bytes = 0;
-    struct client *c = calloc(1, sizeof *c);
+    static struct rmd_metrics_server http;
+    struct rmd_metrics_client *c = calloc(1, sizeof *c);
     if (!c)
         abort();
     c->source = (struct rmd_source){.fd = -1, .ready = handle_client};
+    c->of = &http;
     http.clients = c;
     http.nclients = 1;
     bool complete = false;

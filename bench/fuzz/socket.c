@@ -17,6 +17,7 @@
 #include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
+#include "rmd/users/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -172,7 +173,9 @@ static void begin(void)
 {
     static struct inv_topology topology;
     static struct rmd_settings settings;
-    static const struct rmd_users_options options = {.sys_root = "", .several = true};
+    static struct rmd_machine_state machine;
+    static const struct rmd_users_options options = {
+        .sys_root = "", .several = true, .machine = &machine};
     rmd_config_defaults(&settings);
     settings.log_level = RMD_ERROR;
     rmd_log_set_level(RMD_ERROR);

@@ -879,7 +879,7 @@ void rmd_server_make_directory(const char *name)
         rmd_log(RMD_INFO, "made directory %s", path);
 }
 
-int rmd_server_open(const char *name, const struct rmd_access *access)
+int rmd_server_open(const char *name, const struct rmd_access *access, unsigned *lock_tries)
 {
     socklen_t size = inv_socket_address(&server.address, name);
     char unfit[INV_SOCKET_UNFIT];
@@ -892,7 +892,8 @@ int rmd_server_open(const char *name, const struct rmd_access *access)
         rmd_server_make_directory(name);
     const struct sockaddr *any = (const struct sockaddr *)&server.address;
     mode_t mask = umask(0177); /* a path is for our user only, at first */
-    bool listens = server.listener.fd >= 0 && !rmd_path_listen(server.listener.fd, any, size, 128);
+    bool listens = server.listener.fd >= 0 &&
+                   !rmd_path_listen(server.listener.fd, any, size, 128, lock_tries);
     umask(mask);
     bool ok = listens && set_path_permissions(access) && !start_serving(access);
     if (!listens)

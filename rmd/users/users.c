@@ -232,7 +232,7 @@ static void set_sampling(void)
     bool needed = false;
     for (struct user *u = users.first; u; u = u->next)
         needed |= is_active(u) && looks_at_delivery(u);
-    rmd_machine_sample(needed);
+    rmd_machine_sample(users.options.machine, needed);
 }
 
 /* --- division */
@@ -495,7 +495,7 @@ static void note_orders(void)
 {
     struct rmd_persisted_orders now = {0};
     unsigned left_out = 0;
-    if (!users.options.store_orders || users.recalling)
+    if (!users.options.orders || users.recalling)
         return;
     now.nusers = 0;
     now.policy = rmd_persisted_policy(users.chosen, users.configured);
@@ -511,7 +511,7 @@ static void note_orders(void)
     }
     if (left_out)
         rmd_log(RMD_WARNING, "orders of %u users are not kept for a restart", left_out);
-    rmd_persisted_save(&now, users.options.store_orders);
+    rmd_persisted_save(users.options.orders, &now);
 }
 
 /* An operator's trace stays for processes to come.  A trace of the user itself ends with the
@@ -633,7 +633,7 @@ static struct user *add_user(uid_t uid)
         .smt = users.settings->smt,
         .uid = uid,
         .procs_hint = users.options.procs_hint,
-        .delivered = rmd_machine_delivered(),
+        .delivered = rmd_machine_delivered(users.options.machine),
         .saves_state = users.options.store != NULL,
         .leaves_to_checks = users.options.leaves_to_checks,
         .calls = {u, handle_domain_emptied, handle_process_left, handle_core_left,
@@ -691,7 +691,7 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
         rmd_nonmembers_begin(&users.nonmembers, &users.enforcement) ||
         rmd_timer_open(&users.bound_timer, bound_timer_expired) ||
         rmd_timer_open(&users.check_timer, check_timer_expired) ||
-        rmd_machine_watch(&users.topology, o->sys_root, handle_sample))
+        rmd_machine_watch(o->machine, &users.topology, o->sys_root, handle_sample))
         return -1;
     if (users.options.several)
         return 0;
@@ -1035,13 +1035,14 @@ static void recall_orders(void)
 {
     if (users.formers.orders < 0)
         return;
-    const struct rmd_persisted_orders *was = rmd_persisted_load(users.formers.orders);
+    struct rmd_persisted *orders = users.options.orders;
+    const struct rmd_persisted_orders *was = rmd_persisted_load(orders, users.formers.orders);
     users.formers.orders = -1;
     if (!was) {
         rmd_log(RMD_WARNING,
                 "orders of before are of another version, or none: nothing is drained, and "
                 "limits and policies are the configuration's; a power cap of then stays");
-        users.options.store_orders(-1);
+        orders->store(-1);
         return;
     }
     if (rmd_persisted_get_drained(was, &users.topology, &users.units, users.drained))
