@@ -561,7 +561,8 @@ static int start_rmd(void)
     const char *metrics = rmd.settings.text[RMD_KEY_METRICS];
     if (listen_for_clients(several, handed_over) ||
         !rmd_machine_cap(&rmd.machine, rmd.line.sys_root, rmd.settings.power_cap, users.orders) ||
-        (*metrics && rmd_metrics_serve(&rmd.metrics, metrics, &rmd.lock_tries)))
+        (*metrics &&
+         rmd_metrics_serve(&rmd.metrics, metrics, rmd_server_control(), &rmd.lock_tries)))
         return -1;
     if (watch_launcher()) {
         rmd_error("cannot reach the launcher: %s", strerror(errno));

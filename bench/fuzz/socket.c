@@ -40,7 +40,7 @@ static uint64_t fuzz_due(void);
     ((void)(fd), (void)(to), (void)(room), (void)(flags), fuzz_take_message())
 #define shutdown(fd, how) ((void)(fd), (void)(how))
 #define fork() 1
-#define rmd_rate_limit_due_ns(uid) ((void)(uid), fuzz_due())
+#define rmd_rate_limit_due_ns(limits, uid) ((void)(limits), (void)(uid), fuzz_due())
 #define rmd_trace_start(domain, taker, client) ((void)(domain), errno = EBUSY, -1)
 /* Of this process, whichever user it is made out to be. */
 #define rmd_owner(process, owner) ((void)(process), *(owner) = c->peer.uid, true)
@@ -182,7 +182,8 @@ static void begin(void)
     settings.enforce = RMD_ENFORCE_NONE;
     server.access_for = (struct rmd_access){.several = true, .group = RMD_GROUP_ANY};
     if (inv_topology_emulate(&topology, "8", false) ||
-        rmd_users_open(&topology, &settings, &options) || rmd_events_watch(send_new_events))
+        rmd_users_open(&topology, &settings, &options) || 
+        rmd_events_watch(&rmd_users_shared()->events, send_new_events))
         abort();
     rmd_peer_begin();
     server.later.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -247,7 +248,8 @@ static void clean_up(void)
         close_connection(server.connections);
     struct rmd_domain *own = rmd_users_domain(getuid());
     rmd_domain_leave(own, getpid());
-    rmd_reports_free(&own->dead); /* or there would be a thousand, which are moved for each more */
+    /* or there would be a thousand, which are moved for each more */
+    rmd_reports_free(&own->shared->reports, &own->dead);
     rmd_users_drain(all, true);
     rmd_users_order(getuid(), true, &none);
     if (strangers) {

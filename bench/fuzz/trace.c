@@ -307,7 +307,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     check_file(x->writer.error);
     join_if_done(&d.ending);
     be_there();
-    rmd_reports_free(&d.dead);
+    rmd_reports_free(&d.shared->reports, &d.dead);
     clear_rings();
     return 0;
 }

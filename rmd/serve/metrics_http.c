@@ -101,7 +101,7 @@ static const char *get_page(struct rmd_metrics_server *h)
     if (h->page && inv_now_ns() - h->page_ns < FRESH_NS)
         return h->page;
     free(h->page);
-    h->page = rmd_metrics_text(0, true, &h->page_bytes);
+    h->page = rmd_metrics_text(0, true, h->control->executed, &h->page_bytes);
     h->page_ns = inv_now_ns();
     return h->page;
 }
@@ -273,12 +273,14 @@ static void accept_client(struct rmd_source *source, uint32_t events)
 
 /* --- the listener */
 
-int rmd_metrics_serve(struct rmd_metrics_server *h, const char *where, unsigned *lock_tries)
+int rmd_metrics_serve(struct rmd_metrics_server *h, const char *where,
+                      const struct rmd_control *control, unsigned *lock_tries)
 {
     union rmd_metrics_address a;
     socklen_t size = rmd_metrics_address(where, &a);
     int one = 1;
     rmd_peer_begin();
+    h->control = control;
     h->local = a.any.sa_family == AF_UNIX;
     h->listener = (struct rmd_source){
         socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), accept_client};

@@ -7,6 +7,7 @@
 #define RMD_SERVER_H
 
 #include "rmd/config/settings.h"
+#include "rmd/serve/control.h"
 
 /* The users that may connect, beside root and the user that rmd runs as. */
 struct rmd_access {
@@ -27,6 +28,8 @@ int rmd_server_open(const char *name, const struct rmd_access *access, unsigned 
 void rmd_server_make_directory(const char *name);
 /* The same with a socket that the starter listens on already, and removes. */
 int rmd_server_inherit(int fd, const struct rmd_access *access);
+/* What has become of commands so far, for metrics. */
+const struct rmd_control *rmd_server_control(void);
 /* Stop listening, if we do; our path is removed. */
 void rmd_server_close(void);
 

@@ -90,7 +90,12 @@ static struct {
     const struct rmd_policy *configured, *chosen;
 
     struct rmd_formers formers; /* what a former rmd has stored, until rmd_users_take_over */
-} users = {.nonmembers.timer.fd = -1, .formers.orders = -1};
+    struct rmd_shared shared;
+} users = {.nonmembers.timer.fd = -1,
+           .formers.orders = -1,
+           .shared.rates.persons = &users.shared.persons};
+
+struct rmd_shared *rmd_users_shared(void) { return &users.shared; }
 
 /* Has the user processes that can compute?  If they are all stopped, other users get its cores. */
 static bool is_active(const struct user *u)
@@ -112,17 +117,19 @@ static unsigned effective_limit(unsigned configured_cores, unsigned ordered, uns
 static struct user *known_user(uid_t uid);
 
 /* The user and its subordinate IDs are one. */
-static uid_t person_of(const struct user *u)
+static uid_t person_of_id(uid_t uid)
 {
-    return users.options.several ? rmd_person(u->uid) : u->uid;
+    return users.options.several ? rmd_person(&users.shared.persons, uid) : uid;
 }
+
+static uid_t person_of(const struct user *u) { return person_of_id(u->uid); }
 
 /* What the file says of this ID, or of the person where it says nothing of the ID. */
 static struct rmd_user_settings settings_of(uid_t uid)
 {
     struct rmd_user_settings said = rmd_config_user(users.settings, uid);
     if (!said.given && users.options.several)
-        said = rmd_config_user(users.settings, rmd_person(uid));
+        said = rmd_config_user(users.settings, person_of_id(uid));
     said.uid = uid;
     return said;
 }
@@ -185,7 +192,8 @@ static void check_timer_expired(struct rmd_source *source, uint32_t events)
     (void)events;
     if (!rmd_timer_rang(source))
         return;
-    bool changed = cpus_changed() | (users.options.several && rmd_subuid_check());
+    bool changed = cpus_changed() |
+                   (users.options.several && rmd_subuid_check(&users.shared.persons));
     for (struct user *u = users.first; u; u = u->next) {
         changed |= rmd_domain_check(u->domain) && users.options.several;
         rmd_confinement_check(u->domain, &u->confinement);
@@ -384,7 +392,8 @@ static void add_share_events(void)
     for (struct user *u = users.first; u; u = u->next) {
         unsigned granted = rmd_domain_granted(u->domain);
         if (granted != u->reported_cores)
-            rmd_event((struct inv_event){.kind = INV_EVENT_SHARE,
+            rmd_event(&users.shared.events,
+                      (struct inv_event){.kind = INV_EVENT_SHARE,
                                          .uid = u->uid,
                                          .rank = -1,
                                          .before = u->reported_cores,
@@ -631,6 +640,7 @@ static struct user *add_user(uid_t uid)
     const struct rmd_domain_options about = {
         .topology = &users.topology,
         .smt = users.settings->smt,
+        .shared = &users.shared,
         .uid = uid,
         .procs_hint = users.options.procs_hint,
         .delivered = rmd_machine_delivered(users.options.machine),
@@ -672,7 +682,8 @@ static struct user *find_user(uid_t uid)
 
 static void use_subuids(const char *said)
 {
-    rmd_subuid_use(!*said ? "/etc/subuid" : strcmp(said, "none") ? said : NULL);
+    rmd_subuid_use(&users.shared.persons,
+                   !*said ? "/etc/subuid" : strcmp(said, "none") ? said : NULL);
 }
 
 int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
@@ -714,14 +725,15 @@ void rmd_users_close(void)
         lift_confinement(u);
         free_user(u);
     }
-    rmd_trace_end();
+    rmd_trace_end(&users.shared);
 }
 
 static void add_policy_event(const struct user *u, const struct rmd_policy *before)
 {
     const struct rmd_policy *now = rmd_domain_rules(u->domain)->policy;
     if (now != before)
-        rmd_event((struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
+        rmd_event(&users.shared.events,
+                  (struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
                   now->name);
 }
 
@@ -738,7 +750,8 @@ void rmd_users_reconfigured(void)
     }
     note_orders();
     divide_cores();
-    rmd_event((struct inv_event){.kind = INV_EVENT_CONFIG, .uid = INV_UNSAID, .rank = -1}, NULL);
+    rmd_event(&users.shared.events,
+              (struct inv_event){.kind = INV_EVENT_CONFIG, .uid = INV_UNSAID, .rank = -1}, NULL);
 }
 
 bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
@@ -866,7 +879,7 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
     struct user *u = find_user(uid);
     struct inv_cpus cpus;
     bool first = u && !is_active(u), none, confined = is_bound_to_cpus(pid, request, &cpus, &none);
-    bool changed = users.options.several && rmd_subuid_check();
+    bool changed = users.options.several && rmd_subuid_check(&users.shared.persons);
     int refused = !u ? ENOMEM : none ? EXDEV : first ? check_newcomer(u) : 0;
     if (refused) {
         close(pidfd);
@@ -996,7 +1009,7 @@ static struct rmd_limits limits_of_id(uid_t uid)
 struct rmd_limits rmd_users_limits(uid_t uid)
 {
     struct rmd_limits id = limits_of_id(uid);
-    struct rmd_limits person = limits_of_id(users.options.several ? rmd_person(uid) : uid);
+    struct rmd_limits person = limits_of_id(person_of_id(uid));
     return (struct rmd_limits){effective_limit(person.cores, 0, id.cores),
                                effective_limit(person.job_cores, 0, id.job_cores)};
 }

@@ -26,6 +26,9 @@ struct rmd_users_options {
     struct rmd_machine_state *machine;
 };
 
+/* What the domains share; also for the requests of users. */
+struct rmd_shared *rmd_users_shared(void);
+
 /* The users read *settings until rmd_users_close: the caller owns it and keeps it where it is.
  * Returns 0, or -1 with errno. */
 int rmd_users_open(const struct inv_topology *topology, const struct rmd_settings *settings,
