@@ -41,7 +41,7 @@ static const double FASTER = 1.03;
 
 /* --- the program of a command */
 
-enum { HASH_BYTES = 17 };
+enum { HASH_BYTES = sizeof((struct invade_hash *)0)->text };
 
 /* False: it is no program, or cannot be read. */
 static bool hash_file(const char *path, char text[HASH_BYTES])
@@ -63,24 +63,16 @@ static bool hash_file(const char *path, char text[HASH_BYTES])
     return file >= 0 && got >= 0;
 }
 
-static struct {
-    /* Writer: hash_of */
-    char text[HASH_BYTES];
-    const char *of;
-    /* Writer: default_file */
-    char file[PATH_MAX];
-} latest;
-
 /* Of the program that a word of the command names; "": it names none that can be read.  The latest is kept, since all
- * entries of a program ask for the same. */
-static const char *hash_of(const char *word)
+ * entries of a program ask for the same, and the program may be another one after the run. */
+static const char *hash_of(const char *word, struct invade_hash *latest)
 {
     char path[PATH_MAX];
     const char *file = strchr(word, '/') ? word : inv_search_path(word, path);
-    if (latest.of != word && !(file && hash_file(file, latest.text)))
-        latest.text[0] = '\0';
-    latest.of = word;
-    return latest.text;
+    if (latest->of != word && !(file && hash_file(file, latest->text)))
+        latest->text[0] = '\0';
+    latest->of = word;
+    return latest->text;
 }
 
 static const char *base_name(const char *word)
@@ -104,10 +96,10 @@ static bool is_interpreter(const char *name)
 
 /* Which word of the command is the program that the resource manager has seen.  False: none that can be read, and
  * the whole command is taken for the program. */
-static bool find_word(char **command, const char *program, size_t *at)
+static bool find_word(char **command, const char *program, struct invade_hash *latest, size_t *at)
 {
     for (*at = 0; command[*at]; ++*at)
-        if (program[0] && !strcmp(base_name(command[*at]), program) && hash_of(command[*at])[0])
+        if (program[0] && !strcmp(base_name(command[*at]), program) && hash_of(command[*at], latest)[0])
             return true;
     *at = 0;
     return false;
@@ -148,7 +140,7 @@ static size_t count_words(char **words)
 
 enum match { NO_MATCH, OTHER_ARGUMENTS, SAME_COMMAND };
 
-static enum match matches(const json_t *entry, char **command, unsigned cores)
+static enum match matches(const json_t *entry, char **command, unsigned cores, struct invade_hash *latest)
 {
     const json_t *before = json_object_get(entry, "before"), *after = json_object_get(entry, "arguments");
     size_t at = json_array_size(before);
@@ -160,7 +152,7 @@ static enum match matches(const json_t *entry, char **command, unsigned cores)
     bool same = count == count_words(rest) && are_words(after, rest, count);
     if (!same && !json_is_true(json_object_get(entry, "any_arguments")))
         return NO_MATCH;
-    const char *hash = hash_of(command[at]);
+    const char *hash = hash_of(command[at], latest);
     if (!hash[0] || strcmp(hash, text_in(entry, "hash")))
         return NO_MATCH;
     return same ? SAME_COMMAND : OTHER_ARGUMENTS;
@@ -213,10 +205,9 @@ static json_t *fastest(const json_t *entry)
 
 /* --- the file */
 
-static const char *default_file(void)
+static const char *default_file(char file[PATH_MAX])
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    char *file = latest.file;
     int n = state && state[0] == '/' ? snprintf(file, PATH_MAX, "%s/invasive/learnt.json", state)
             : home && *home ? snprintf(file, PATH_MAX, "%s/.local/state/invasive/learnt.json", home)
                             : -1;
@@ -252,12 +243,12 @@ static json_t *read_file(const char *file)
 
 /* The entry of the command; or, of those of the same program with other arguments that have no trials left, the one
  * that was used last. */
-static json_t *find(const json_t *root, char **command, unsigned cores, enum match wanted)
+static json_t *find(const json_t *root, char **command, unsigned cores, enum match wanted, struct invade_hash *latest)
 {
     json_t *entry, *found = NULL;
     size_t i;
     json_array_foreach(json_object_get(root, "commands"), i, entry)
-        if (matches(entry, command, cores) == wanted && (wanted == SAME_COMMAND || !to_try(entry)) &&
+        if (matches(entry, command, cores, latest) == wanted && (wanted == SAME_COMMAND || !to_try(entry)) &&
             (!found || strcmp(text_in(entry, "used"), text_in(found, "used")) >= 0))
             found = entry;
     return found;
@@ -360,13 +351,13 @@ void invade_learn_begin(struct invade_options *o, unsigned cores)
     if (!o->learn)
         return;
     if (!o->learn_file)
-        o->learn_file = default_file();
+        o->learn_file = default_file(o->default_learn_file);
     const char *why = why_not(o);
     json_t *root = why ? NULL : read_file(o->learn_file);
     if (why)
         invade_say("--learn: %s. Nothing is learnt.", why);
-    json_t *same = find(root, o->command, cores, SAME_COMMAND);
-    json_t *other = same ? NULL : find(root, o->command, cores, OTHER_ARGUMENTS);
+    json_t *same = find(root, o->command, cores, SAME_COMMAND, &o->hash);
+    json_t *other = same ? NULL : find(root, o->command, cores, OTHER_ARGUMENTS, &o->hash);
     if (same)
         o->threads = team_of_same(same);
     if (other)
@@ -442,7 +433,7 @@ static json_t *words(char **from, size_t count)
 }
 
 /* JSON has no other words, and an entry without a hash would never be found again. */
-static bool can_be_remembered(char **command, size_t at)
+static bool can_be_remembered(char **command, size_t at, struct invade_hash *latest)
 {
     for (size_t i = 0; command[i]; i++) {
         json_t *word = json_string(command[i]);
@@ -452,7 +443,7 @@ static bool can_be_remembered(char **command, size_t at)
             return false;
         }
     }
-    if (hash_of(command[at])[0])
+    if (hash_of(command[at], latest)[0])
         return true;
     invade_say("--learn: the file of %s cannot be read. Nothing is learnt.", command[at]);
     return false;
@@ -460,14 +451,14 @@ static bool can_be_remembered(char **command, size_t at)
 
 /* The command has run with the default team, for the first time.  NULL: it cannot be remembered, which has been
  * said. */
-static json_t *new_entry(char **command, const struct facts *f, unsigned cores)
+static json_t *new_entry(char **command, const struct facts *f, unsigned cores, struct invade_hash *latest)
 {
     size_t at;
-    bool any_arguments = find_word(command, f->program, &at) && !is_interpreter(f->program);
-    if (!can_be_remembered(command, at))
+    bool any_arguments = find_word(command, f->program, latest, &at) && !is_interpreter(f->program);
+    if (!can_be_remembered(command, at, latest))
         return NULL;
     return json_pack("{s:o, s:s, s:s, s:o, s:b, s:i, s:i, s:i, s:o}", "before", words(command, at), "program",
-                     base_name(command[at]), "hash", hash_of(command[at]), "arguments",
+                     base_name(command[at]), "hash", hash_of(command[at], latest), "arguments",
                      words(&command[at + 1], count_words(&command[at + 1])), "any_arguments", any_arguments, "cores",
                      (int)cores, "processes", (int)f->processes, "team", (int)f->team, "teams", teams_for(f, cores));
 }
@@ -514,6 +505,7 @@ void invade_learn_end(const struct invade_options *o, const struct invade_report
                       const struct invade_manager *m, int status, double seconds)
 {
     struct facts facts = {0};
+    struct invade_hash latest = o->hash;
     if (!o->learn || status != 0 || invade_told_by())
         return; /* how long a run takes that has failed, or was told to end, says nothing */
     int error;
@@ -524,8 +516,8 @@ void invade_learn_end(const struct invade_options *o, const struct invade_report
     int folder = made ? lock(o->learn_file) : -1;
     json_t *root = folder < 0 ? NULL : read_file(o->learn_file); /* again: others may have written it */
     json_t *commands = json_object_get(root, "commands");
-    json_t *entry = find(root, o->command, m->ncores, SAME_COMMAND);
-    if (root && !entry && !o->threads && (entry = new_entry(o->command, &facts, m->ncores))) {
+    json_t *entry = find(root, o->command, m->ncores, SAME_COMMAND, &latest);
+    if (root && !entry && !o->threads && (entry = new_entry(o->command, &facts, m->ncores, &latest))) {
         make_room(commands);
         json_array_append_new(commands, entry);
     }
