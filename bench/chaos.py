@@ -443,7 +443,7 @@ class Chaos:
         mine = [str(path) for path in self.work.glob("rmd.sock*")]
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                words = (entry / "cmdline").read_text().replace("\0", " ")
+                words = (entry / "cmdline").read_text(errors="replace").replace("\0", " ")
                 if str(self.work) in words:
                     mine.append(words)
         self.clear_up_after_mpi()
