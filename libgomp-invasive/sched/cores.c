@@ -96,7 +96,7 @@ static struct {
  * that come meanwhile may rely on it. */
 static void show_a_worker (void)
 {
-    if (gomp_thread_supply.scarce) /* the watchdog finds free cores, if a little later */
+    if (gomp_thread_supply.few_threads) /* the watchdog finds free cores, if a little later */
         return;
     if (gomp_refused_lately() || worker_will_park() || atomic_exchange(&cores.showing, true))
         return;
