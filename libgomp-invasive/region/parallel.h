@@ -52,8 +52,8 @@ static inline void gomp_tell_default_team (void)
 /* Find it.  requested: the num_threads clause, or 0. */
 extern void gomp_team_find_limit (void (*fn) (void *), unsigned requested);
 
-/* team.c: where the process can have few threads, makes them for a region that the calling thread is about to begin.  Returns the
- * size that is to be requested: `requested`, or that of a default team for which there are threads. */
+/* team.c: where the process can have few threads, makes them for a region that the calling thread is about to begin.
+ * Returns the size that is to be requested: `requested`, or that of a default team for which there are threads. */
 extern unsigned gomp_team_secure (unsigned requested);
 
 /* A region of fn begins; returns how many threads are to be requested for it. */
