@@ -300,7 +300,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct rmd_trace *x = d.starting;
     receive_file(&x->writer);
     handle_file_checked(&x->writer.file_checked, EPOLLIN);
-    if (d.trace != x || !wait_for_verdict(&x->writer))
+    if (d.trace != x || !wait_for_answer(&x->writer))
         abort();
     write_trace(&x->writer);
     atomic_store(&x->writer.done, true);
