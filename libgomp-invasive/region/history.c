@@ -56,7 +56,7 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
 /* A process of an anonymous domain has tokens instead of cores. */
 unsigned gomp_cores_at_hand (void)
 {
-    unsigned cores = 0, us = inv_process.slot + 1;
+    unsigned cores = 0, us = inv_own_name();
     if (!inv_managed())
         return inv_domain_cores();
     if (inv_process.anonymous) {

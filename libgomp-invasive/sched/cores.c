@@ -110,7 +110,7 @@ static void show_a_worker (void)
  * after that (gomp_hold_handover). */
 static bool has_all_useful_cores (void)
 {
-    unsigned us = inv_process.slot + 1, found = 0;
+    unsigned us = inv_own_name(), found = 0;
     unsigned useful = atomic_load_explicit(&cores.useful, memory_order_relaxed);
     if (inv_process.anonymous || useful > inv_process.ncores)
         return false;
