@@ -293,7 +293,7 @@ static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, u
 /* Only the watchdog's thread reads and writes it. */
 static struct watch watch;
 
-static void look (void)
+static void look_for_stall (void)
 {
     struct watch *w = &watch;
     struct view now = look_at_work();
@@ -325,7 +325,7 @@ static bool is_idle (void)
     return watch.idle > IDLE_PERIODS;
 }
 
-static void forget (void)
+static void forget_watch (void)
 {
     watch = (struct watch){0};
 }
@@ -335,4 +335,4 @@ static bool has_reason (void)
     return gomp_work_waiting() || share_lasting_regions(&watch.alone, cpu_ns());
 }
 
-const struct gomp_watch gomp_progress_watch = {look, is_idle, forget, has_reason};
+const struct gomp_watch gomp_progress_watch = {look_for_stall, is_idle, forget_watch, has_reason};
