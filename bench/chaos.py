@@ -42,7 +42,7 @@ from pathlib import Path
 from chaos_holds import Holds
 from common import MPIEXEC, BenchError, Context, Figure, Run, clean_environment
 
-GUEST, GROUP, ASKERS = 60001, 60000, range(61000, 61040)
+SECOND_USER, GROUP, ASKERS = 60001, 60000, range(61000, 61040)
 ELSEWHERE, NOBODY, ANONYMOUS = 0xFFFE, -1, 1
 MPI_FILES = ("mpich_", "ucx_")  # of MPICH
 JOB_S, QUIET_S, CYCLE_S, AGE_S = 90, 10, 60, 3
@@ -142,14 +142,14 @@ class Chaos:
         shutil.copy(ctx.build / "bin" / "rmctl", self.work / "rmctl")
         self.name = str(self.work / "rmd.sock")
         self.jobs: list[Job] = []
-        self.guests: list[Member] = []
+        self.others: list[Member] = []
         self.asleep: dict[Member, float] = {}      # further ones, stopped: until when
         self.members: list[Member] = []
         self.wrong: list[str] = []
         self.counts = dict.fromkeys((
             "programs", "ranks", "ranks unmanaged", "kills", "stops", "restarts", "floods",
-            "guests", "guests stopped", "askers", "looks", "looks at threads", "traces", "changes"),
-            0)
+            "processes of the second user", "of these stopped", "askers", "looks",
+            "looks at threads", "traces", "changes"), 0)
         self.trace_until: float | None = None
         self.traced: list[str] = []  # whose: --user of rmctl trace
         self.ready_s = [0.0]                       # from the start of rmd
@@ -279,46 +279,46 @@ class Chaos:
                 one.connect(self.name)
                 one.send(self.chance.randbytes(self.chance.choice([1, 92, 104, 104, 116, 5000])))
 
-    def guest(self) -> None:
+    def trouble_by_second_user(self) -> None:
         """A process of another user that comes, takes cores, and dies with them.  Most of the time
         there is none: else one of two cores is left, and a second rank would be unmanaged."""
         if os.getuid() != 0:
             return
-        if len(self.guests) + len(self.asleep) < 2 and self.chance.random() < 0.15:
-            guest = Member(self.work / "member", GUEST)
-            if guest.join(self.name):
-                self.guests.append(guest)
-                self.counts["guests"] += 1
+        if len(self.others) + len(self.asleep) < 2 and self.chance.random() < 0.15:
+            member = Member(self.work / "member", SECOND_USER)
+            if member.join(self.name):
+                self.others.append(member)
+                self.counts["processes of the second user"] += 1
             else:
-                guest.end()
+                member.end()
             return
-        if not self.guests:
+        if not self.others:
             return
-        guest = self.chance.choice(self.guests)
-        owners = guest.table()[0]
+        member = self.chance.choice(self.others)
+        owners = member.table()[0]
         for core in range(len(owners)):
-            guest.ask(f"{self.chance.choice(['borrow', 'lend'])} {core}")
+            member.ask(f"{self.chance.choice(['borrow', 'lend'])} {core}")
         fate = self.chance.random()
         if fate < 0.4:
-            self.guests.remove(guest)
-            guest.end()
+            self.others.remove(member)
+            member.end()
         elif fate < 0.6:
-            self.guests.remove(guest)
-            self.counts["guests stopped"] += 1
-            guest.process.send_signal(signal.SIGSTOP)
-            self.asleep[guest] = time.monotonic() + self.chance.choice([0.01, 0.5, 2, 5])
+            self.others.remove(member)
+            self.counts["of these stopped"] += 1
+            member.process.send_signal(signal.SIGSTOP)
+            self.asleep[member] = time.monotonic() + self.chance.choice([0.01, 0.5, 2, 5])
 
-    def wake_guests(self, now: float = float("inf")) -> None:
+    def wake_others(self, now: float = float("inf")) -> None:
         """Lets stopped processes of the second user go on, or ends them."""
-        for guest, until in list(self.asleep.items()):
+        for member, until in list(self.asleep.items()):
             if now < until:
                 continue
-            del self.asleep[guest]
+            del self.asleep[member]
             if self.chance.random() < 0.3:
-                guest.end()
+                member.end()
             else:
-                guest.process.send_signal(signal.SIGCONT)
-                self.guests.append(guest)
+                member.process.send_signal(signal.SIGCONT)
+                self.others.append(member)
 
     def ask(self) -> None:
         """rmd remembers a few of the users that only ask, and all users that have processes."""
@@ -328,7 +328,8 @@ class Chaos:
                            user=uid, group=GROUP, extra_groups=[], stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, check=False, timeout=20)
         for words in (["status"], ["top", "--batch", "-n1"]) if os.getuid() == 0 else ():
-            done = self.rmctl(*words, f"--user={GUEST}")  # the second user may be about to leave
+            # the second user may be about to leave
+            done = self.rmctl(*words, f"--user={SECOND_USER}")
             self.wrong += [f"rmctl {words}: {done}"] if done.returncode not in (0, 1) else []
 
     # --- a trace
@@ -338,9 +339,9 @@ class Chaos:
         path = self.work / "trace"
         if not self.trace_until and self.members[0].tokens() is None and self.chance.random() < 0.3:
             path.unlink(missing_ok=True)
-            guests = [f"--user={GUEST}"] if self.guests and self.chance.random() < 0.5 else []
-            if self.rmctl("trace", *guests, "start", str(path)).returncode == 0:
-                self.trace_until, self.traced = time.monotonic() + TRACE_S, guests
+            whose = [f"--user={SECOND_USER}"] if self.others and self.chance.random() < 0.5 else []
+            if self.rmctl("trace", *whose, "start", str(path)).returncode == 0:
+                self.trace_until, self.traced = time.monotonic() + TRACE_S, whose
 
     def stop_trace(self) -> None:
         """rmd may refuse this as well."""
@@ -369,7 +370,7 @@ class Chaos:
 
     def tables(self) -> list[Member]:
         """A member of each table, which reads it."""
-        return self.members[:1] + self.guests[:1]
+        return self.members[:1] + self.others[:1]
 
     def in_two_tables(self) -> set[int]:
         """Cores that two users have, or may hold still."""
@@ -380,14 +381,14 @@ class Chaos:
     def look_at_tables(self) -> None:
         """A core may go from one user to the other between two looks, but not each time."""
         self.counts["looks"] += 1
-        if len(self.guests) and \
+        if len(self.others) and \
                 self.in_two_tables() & self.in_two_tables() & self.in_two_tables():
-            said = f"held twice: {self.members[0].table()} {self.guests[0].table()}"
+            said = f"held twice: {self.members[0].table()} {self.others[0].table()}"
             self.wrong += [said] if said not in self.wrong else []  # once, not as long as it is so
 
     def look_at_threads(self) -> None:
         """Where users come and go, a process may have no core left, and go on beside other ones."""
-        if self.members[0].tokens() is None and not (self.guests or self.asleep or self.options):
+        if self.members[0].tokens() is None and not (self.others or self.asleep or self.options):
             self.wrong += self.holds.look(self.members[0].ask("holds"),
                                           [pid for job in self.jobs for pid in job.ranks()])
             self.counts["looks at threads"] = self.holds.looks
@@ -410,10 +411,10 @@ class Chaos:
         while self.jobs:
             self.look_at_jobs()
             time.sleep(0.02)
-        self.wake_guests()
-        for guest in self.guests:
-            for core in range(len(guest.table()[0])):
-                guest.ask(f"lend {core}")
+        self.wake_others()
+        for member in self.others:
+            for core in range(len(member.table()[0])):
+                member.ask(f"lend {core}")
         end = time.monotonic() + QUIET_S
         while lost := self.lost():
             if time.monotonic() > end:
@@ -423,9 +424,9 @@ class Chaos:
 
     def leftovers(self) -> None:
         """All processes have ended: rmd, its descriptor holder, sockets and memory go, too."""
-        for who in [*self.guests, *self.asleep, *self.members]:
+        for who in [*self.others, *self.asleep, *self.members]:
             who.end()
-        self.guests, self.asleep, self.members = [], {}, []
+        self.others, self.asleep, self.members = [], {}, []
         self.rmd.terminate()
         try:
             if self.rmd.wait(20) != 0:
@@ -443,7 +444,7 @@ class Chaos:
         mine = [str(path) for path in self.work.glob("rmd.sock*")]
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                words = (entry / "cmdline").read_text().replace("\0", " ")
+                words = (entry / "cmdline").read_text(errors="replace").replace("\0", " ")
                 if str(self.work) in words:
                     mine.append(words)
         self.clear_up_after_mpi()
@@ -490,13 +491,13 @@ class Chaos:
         self.begin_domain(kind)
         what = [self.start_job] * 12 + [self.stop_ranks] * 3 + [self.kill_rank] * 2 + \
                [self.restart] * 2 + [self.flood, self.begin_trace, self.ask] + \
-               [self.guest] * (0 if kind == "one user" else 6)
+               [self.trouble_by_second_user] * (0 if kind == "one user" else 6)
         quiet_at = time.monotonic() + 30
         while (now := time.monotonic()) < until:
             self.chance.choice(what)()
             self.look_at_rmd()
             self.look_at_jobs()
-            self.wake_guests(now)
+            self.wake_others(now)
             self.look_at_tables()
             self.look_at_threads()
             self.look_at_trace(now)
@@ -515,9 +516,9 @@ class Chaos:
         killed, ended = self.taken_over_s.values()
         note = (f"{len(killed)} times; where it had been asked to end "
                 f"{max(ended, default=0):.2f} s at most")
-        return [Figure("chaos-adopted", max(killed, default=0), "s from the kill of rmd to the "
+        return [Figure("chaos-takeover", max(killed, default=0), "s from the kill of rmd to the "
                        "next one that has taken over all, at most", "<=", 1.0, note),
-                Figure("chaos-adopted-median", statistics.median(killed or [0]), "s, median", "<=",
+                Figure("chaos-takeover-median", statistics.median(killed or [0]), "s, median", "<=",
                        1.0),
                 Figure("chaos", len(self.wrong), "lost cores, double holders, hangs, leftovers or "
                        "wrong results", "<=", 0, f"{under}: {self.told()}; rmd ready after "
@@ -528,7 +529,7 @@ class Chaos:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(job.process.pid, signal.SIGKILL)
             job.process.communicate()
-        for who in [*self.guests, *self.asleep, *self.members]:
+        for who in [*self.others, *self.asleep, *self.members]:
             who.end()
         if hasattr(self, "rmd") and self.rmd.poll() is None:
             self.rmd.kill()

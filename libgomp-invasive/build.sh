@@ -145,7 +145,7 @@ if [ ! -f Makefile ]; then
 fi
 cpu=$(sed -n 's/^config_path = //p' Makefile)
 [ -n "$cpu" ] || die "libgomp's Makefile has no config_path any more: this GCC release needs a look"
-path=$overlay
+path="$overlay $overlay/worksharing"
 for part in $folders; do path="$path $(dirname "$overlay")/$part"; done
 for part in $cpu; do path="$path $src/libgomp/config/$part"; done
 path="$path $src/libgomp $src/include $src $include"

@@ -101,7 +101,7 @@ edit_upstream() {
     edit libgomp/libgomp.h '^ +return &gomp_tls_data;$' \
         's/&gomp_tls_data/gomp_current ? gomp_current : \&gomp_tls_data/' \
         "gomp_thread does not return the kernel thread's own struct any more"
-    # The public functions of GCC 13: overlay/newer.c.
+    # The public functions of GCC 13: task/newer.c.
     add_version OMP_5.1.1 "omp_target_memcpy_async and its like have no place in the map" \
         omp_get_mapped_ptr omp_target_is_accessible omp_target_memcpy_async \
         omp_target_memcpy_rect_async

@@ -25,6 +25,7 @@
 #include "rmd/serve/server.h"
 #include "rmd/restart/service.h"
 #include "rmd/config/settings.h"
+#include "rmd/config/socket_path.h"
 #include "rmd/loop/text.h"
 #include "rmd/users/users.h"
 
@@ -146,13 +147,19 @@ struct command_line {
     unsigned ngiven;
 };
 
-/* Written at the start, and the settings when they are read again. */
+/* Options and settings are written at the start, the settings also when they are read again.  The
+ * objects at the end are of the parts that main starts. */
 static struct {
     struct command_line line;
     struct rmd_settings settings;
     struct inv_topology topology;
     struct rmd_source signals, linger; /* linger: the timer that ends a node's rmd */
-} rmd = {.line = {.sys_root = "", .ready_fd = -1, .listen_fd = -1}};
+    unsigned lock_tries; /* socket_path.h */
+    struct rmd_persisted orders;
+    struct rmd_machine_state machine;
+    struct rmd_metrics_server metrics;
+} rmd = {.line = {.sys_root = "", .ready_fd = -1, .listen_fd = -1},
+         .lock_tries = RMD_PATH_LOCK_TRIES};
 
 static unsigned parse_number(struct argp_state *state, const char *arg, unsigned least,
                              unsigned most)
@@ -474,7 +481,8 @@ static int listen_for_clients(bool several, int handed_over)
 {
     struct rmd_access access = access_of(several);
     int fd = rmd.line.listen_fd >= 0 ? rmd.line.listen_fd : handed_over;
-    return fd >= 0 ? rmd_server_inherit(fd, &access) : rmd_server_open(socket_name(), &access);
+    return fd >= 0 ? rmd_server_inherit(fd, &access)
+                   : rmd_server_open(socket_name(), &access, &rmd.lock_tries);
 }
 
 /* Receives the descriptors that a former rmd on this socket has stored.  False: they make no sense,
@@ -498,7 +506,7 @@ static bool receive_stored(int *handed_over)
 static void take_over_tables(void)
 {
     if (!rmd_service_can_store())
-        rmd_fd_holder_start(socket_name());
+        rmd_fd_holder_start(socket_name(), &rmd.lock_tries);
     rmd_users_take_over();
 }
 
@@ -530,8 +538,10 @@ static int start_rmd(void)
         .leaves_to_checks = rmd.line.private,
         .emptied = rmd.line.node ? linger_from_now : NULL,
         .store = is_service() ? store_table : NULL,
-        .store_orders = is_service() ? store_orders : NULL,
+        .orders = is_service() ? &rmd.orders : NULL,
+        .machine = &rmd.machine,
     };
+    rmd.orders.store = store_orders;
     if (has_job())
         rmd_launcher_outlive_signals(); /* first: the launcher counts on it */
     lower_sched_latency(); /* to find the cores takes a turn on each of them */
@@ -550,8 +560,9 @@ static int start_rmd(void)
         take_over_tables();
     const char *metrics = rmd.settings.text[RMD_KEY_METRICS];
     if (listen_for_clients(several, handed_over) ||
-        !rmd_machine_cap(rmd.line.sys_root, rmd.settings.power_cap, users.store_orders) ||
-        (*metrics && rmd_metrics_serve(metrics)))
+        !rmd_machine_cap(&rmd.machine, rmd.line.sys_root, rmd.settings.power_cap, users.orders) ||
+        (*metrics &&
+         rmd_metrics_serve(&rmd.metrics, metrics, rmd_server_control(), &rmd.lock_tries)))
         return -1;
     if (watch_launcher()) {
         rmd_error("cannot reach the launcher: %s", strerror(errno));
@@ -563,9 +574,9 @@ static int start_rmd(void)
 /* However far start has come. */
 static void end_rmd(void)
 {
-    rmd_machine_close();
+    rmd_machine_close(&rmd.machine);
     rmd_server_close();
-    rmd_metrics_close();
+    rmd_metrics_close(&rmd.metrics);
     rmd_users_close();
     rmd_fd_holder_close(); /* last: the others have stored or dropped their descriptors by then */
 }

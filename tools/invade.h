@@ -6,6 +6,7 @@
 #include "client/trace_client.h"
 #include "libinvasive/launch/launch.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +17,12 @@ enum { INVADE_FAILED = 125, INVADE_CANNOT_RUN = 126, INVADE_NOT_FOUND = 127 };
 /* A wait status of a command that has not ended: neither WIFEXITED nor WIFSIGNALED. */
 enum { INVADE_STILL_RUNS = 0xffff };
 
+/* What tells a program from others. */
+struct invade_hash {
+    char text[17];
+    const char *of; /* the word of the command; NULL: none */
+};
+
 struct invade_options {
     char **command; /* NULL-terminated */
     const char *socket, *cores, *policy, *smt, *team, *report_file, *trace_file;
@@ -23,6 +30,8 @@ struct invade_options {
     bool report, mpi_tasks, off, verbose;
     bool learn;             /* --learn; while the command runs: how long it takes is to be remembered */
     const char *learn_file; /* NULL: the user's own */
+    char default_learn_file[PATH_MAX]; /* the user's own */
+    struct invade_hash hash;           /* of the program that --learn has looked at last */
     bool after_learn;       /* the command is the word after --learn: maybe meant as its file */
     bool after_report; /* the command is the word after --report: maybe meant as its file */
     unsigned compare;   /* runs of each kind; 0: no comparison */

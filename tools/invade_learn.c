@@ -41,7 +41,7 @@ static const double FASTER = 1.03;
 
 /* --- the program of a command */
 
-enum { HASH_BYTES = 17 };
+enum { HASH_BYTES = sizeof((struct invade_hash *)0)->text };
 
 /* False: it is no program, or cannot be read. */
 static bool hash_file(const char *path, char text[HASH_BYTES])
@@ -63,24 +63,16 @@ static bool hash_file(const char *path, char text[HASH_BYTES])
     return file >= 0 && got >= 0;
 }
 
-static struct {
-    /* Writer: hash_of */
-    char text[HASH_BYTES];
-    const char *of;
-    /* Writer: default_file */
-    char file[PATH_MAX];
-} latest;
-
 /* Of the program that a word of the command names; "": it names none that can be read.  The latest is kept, since all
- * entries of a program ask for the same. */
-static const char *hash_of(const char *word)
+ * entries of a program ask for the same, and the program may be another one after the run. */
+static const char *hash_of(const char *word, struct invade_hash *latest)
 {
     char path[PATH_MAX];
     const char *file = strchr(word, '/') ? word : inv_search_path(word, path);
-    if (latest.of != word && !(file && hash_file(file, latest.text)))
-        latest.text[0] = '\0';
-    latest.of = word;
-    return latest.text;
+    if (latest->of != word && !(file && hash_file(file, latest->text)))
+        latest->text[0] = '\0';
+    latest->of = word;
+    return latest->text;
 }
 
 static const char *base_name(const char *word)
@@ -104,10 +96,10 @@ static bool is_interpreter(const char *name)
 
 /* Which word of the command is the program that the resource manager has seen.  False: none that can be read, and
  * the whole command is taken for the program. */
-static bool find_word(char **command, const char *program, size_t *at)
+static bool find_word(char **command, const char *program, struct invade_hash *latest, size_t *at)
 {
     for (*at = 0; command[*at]; ++*at)
-        if (program[0] && !strcmp(base_name(command[*at]), program) && hash_of(command[*at])[0])
+        if (program[0] && !strcmp(base_name(command[*at]), program) && hash_of(command[*at], latest)[0])
             return true;
     *at = 0;
     return false;
@@ -148,7 +140,7 @@ static size_t count_words(char **words)
 
 enum match { NO_MATCH, OTHER_ARGUMENTS, SAME_COMMAND };
 
-static enum match matches(const json_t *entry, char **command, unsigned cores)
+static enum match match_entry(const json_t *entry, char **command, unsigned cores, struct invade_hash *latest)
 {
     const json_t *before = json_object_get(entry, "before"), *after = json_object_get(entry, "arguments");
     size_t at = json_array_size(before);
@@ -160,7 +152,7 @@ static enum match matches(const json_t *entry, char **command, unsigned cores)
     bool same = count == count_words(rest) && are_words(after, rest, count);
     if (!same && !json_is_true(json_object_get(entry, "any_arguments")))
         return NO_MATCH;
-    const char *hash = hash_of(command[at]);
+    const char *hash = hash_of(command[at], latest);
     if (!hash[0] || strcmp(hash, text_in(entry, "hash")))
         return NO_MATCH;
     return same ? SAME_COMMAND : OTHER_ARGUMENTS;
@@ -168,7 +160,7 @@ static enum match matches(const json_t *entry, char **command, unsigned cores)
 
 /* The shortest of its times, since whatever else the machine does makes a run longer, and so does the first reading of
  * files; infinite: there is none. */
-static double shortest(const json_t *team)
+static double shortest_time(const json_t *team)
 {
     json_t *time;
     size_t i;
@@ -187,7 +179,7 @@ static size_t runs_of(const json_t *team)
 }
 
 /* The team that has to be tried next; NULL: all have been. */
-static json_t *to_try(const json_t *entry)
+static json_t *team_to_try(const json_t *entry)
 {
     json_t *team, *least = NULL;
     size_t i;
@@ -198,25 +190,24 @@ static json_t *to_try(const json_t *entry)
 }
 
 /* The default team is the first. */
-static json_t *fastest(const json_t *entry)
+static json_t *fastest_team(const json_t *entry)
 {
     json_t *team, *teams = json_object_get(entry, "teams"), *best = json_array_get(teams, 0);
-    double least = shortest(best) / FASTER;
+    double least = shortest_time(best) / FASTER;
     size_t i;
     json_array_foreach(teams, i, team)
-        if (i > 0 && shortest(team) < least) {
+        if (i > 0 && shortest_time(team) < least) {
             best = team;
-            least = shortest(team);
+            least = shortest_time(team);
         }
     return best;
 }
 
 /* --- the file */
 
-static const char *default_file(void)
+static const char *default_file(char file[PATH_MAX])
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    char *file = latest.file;
     int n = state && state[0] == '/' ? snprintf(file, PATH_MAX, "%s/invasive/learnt.json", state)
             : home && *home ? snprintf(file, PATH_MAX, "%s/.local/state/invasive/learnt.json", home)
                             : -1;
@@ -252,12 +243,14 @@ static json_t *read_file(const char *file)
 
 /* The entry of the command; or, of those of the same program with other arguments that have no trials left, the one
  * that was used last. */
-static json_t *find(const json_t *root, char **command, unsigned cores, enum match wanted)
+static json_t *find_entry(const json_t *root, char **command, unsigned cores, enum match wanted,
+                          struct invade_hash *latest)
 {
     json_t *entry, *found = NULL;
     size_t i;
     json_array_foreach(json_object_get(root, "commands"), i, entry)
-        if (matches(entry, command, cores) == wanted && (wanted == SAME_COMMAND || !to_try(entry)) &&
+        if (match_entry(entry, command, cores, latest) == wanted &&
+            (wanted == SAME_COMMAND || !team_to_try(entry)) &&
             (!found || strcmp(text_in(entry, "used"), text_in(found, "used")) >= 0))
             found = entry;
     return found;
@@ -277,7 +270,7 @@ static bool make_folders(const char *file)
 }
 
 /* Lock the folder that the file is in.  Returns its descriptor, which ends that when it is closed; -1 with errno. */
-static int lock(const char *file)
+static int lock_folder(const char *file)
 {
     enum { TRIES_MOST = 500, PAUSE_US = 10000 }; /* others hold it for milliseconds */
     char path[PATH_MAX];
@@ -318,7 +311,7 @@ static void say_choice(const json_t *entry, const json_t *team, enum match match
         return; /* nothing was tried */
     if (threads)
         invade_say("--learn: %u thread%s, which took %.2f of the default team's time%s", threads,
-                   rmd_plural(threads, "s"), shortest(team) / shortest(json_array_get(teams, 0)), other);
+                   rmd_plural(threads, "s"), shortest_time(team) / shortest_time(json_array_get(teams, 0)), other);
     else
         invade_say("--learn: the default team, which was the fastest%s", other);
 }
@@ -338,7 +331,7 @@ static const char *why_not(const struct invade_options *o)
 
 static unsigned use_fastest(const json_t *entry, enum match match)
 {
-    const json_t *team = fastest(entry);
+    const json_t *team = fastest_team(entry);
     say_choice(entry, team, match);
     return number_in(team, "threads");
 }
@@ -346,7 +339,7 @@ static unsigned use_fastest(const json_t *entry, enum match match)
 /* Of the same command: the team to try, or the fastest. */
 static unsigned team_of_same(const json_t *entry)
 {
-    const json_t *team = to_try(entry);
+    const json_t *team = team_to_try(entry);
     unsigned threads = number_in(team, "threads");
     if (!team)
         return use_fastest(entry, SAME_COMMAND);
@@ -360,13 +353,13 @@ void invade_learn_begin(struct invade_options *o, unsigned cores)
     if (!o->learn)
         return;
     if (!o->learn_file)
-        o->learn_file = default_file();
+        o->learn_file = default_file(o->default_learn_file);
     const char *why = why_not(o);
     json_t *root = why ? NULL : read_file(o->learn_file);
     if (why)
         invade_say("--learn: %s. Nothing is learnt.", why);
-    json_t *same = find(root, o->command, cores, SAME_COMMAND);
-    json_t *other = same ? NULL : find(root, o->command, cores, OTHER_ARGUMENTS);
+    json_t *same = find_entry(root, o->command, cores, SAME_COMMAND, &o->hash);
+    json_t *other = same ? NULL : find_entry(root, o->command, cores, OTHER_ARGUMENTS, &o->hash);
     if (same)
         o->threads = team_of_same(same);
     if (other)
@@ -433,7 +426,7 @@ static json_t *teams_for(const struct facts *f, unsigned cores)
     return teams;
 }
 
-static json_t *words(char **from, size_t count)
+static json_t *make_words(char **from, size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
@@ -442,7 +435,7 @@ static json_t *words(char **from, size_t count)
 }
 
 /* JSON has no other words, and an entry without a hash would never be found again. */
-static bool can_be_remembered(char **command, size_t at)
+static bool can_be_remembered(char **command, size_t at, struct invade_hash *latest)
 {
     for (size_t i = 0; command[i]; i++) {
         json_t *word = json_string(command[i]);
@@ -452,7 +445,7 @@ static bool can_be_remembered(char **command, size_t at)
             return false;
         }
     }
-    if (hash_of(command[at])[0])
+    if (hash_of(command[at], latest)[0])
         return true;
     invade_say("--learn: the file of %s cannot be read. Nothing is learnt.", command[at]);
     return false;
@@ -460,16 +453,17 @@ static bool can_be_remembered(char **command, size_t at)
 
 /* The command has run with the default team, for the first time.  NULL: it cannot be remembered, which has been
  * said. */
-static json_t *new_entry(char **command, const struct facts *f, unsigned cores)
+static json_t *new_entry(char **command, const struct facts *f, unsigned cores, struct invade_hash *latest)
 {
     size_t at;
-    bool any_arguments = find_word(command, f->program, &at) && !is_interpreter(f->program);
-    if (!can_be_remembered(command, at))
+    bool any_arguments = find_word(command, f->program, latest, &at) && !is_interpreter(f->program);
+    if (!can_be_remembered(command, at, latest))
         return NULL;
-    return json_pack("{s:o, s:s, s:s, s:o, s:b, s:i, s:i, s:i, s:o}", "before", words(command, at), "program",
-                     base_name(command[at]), "hash", hash_of(command[at]), "arguments",
-                     words(&command[at + 1], count_words(&command[at + 1])), "any_arguments", any_arguments, "cores",
-                     (int)cores, "processes", (int)f->processes, "team", (int)f->team, "teams", teams_for(f, cores));
+    return json_pack("{s:o, s:s, s:s, s:o, s:b, s:i, s:i, s:i, s:o}", "before", make_words(command, at), "program",
+                     base_name(command[at]), "hash", hash_of(command[at], latest), "arguments",
+                     make_words(&command[at + 1], count_words(&command[at + 1])), "any_arguments", any_arguments,
+                     "cores", (int)cores, "processes", (int)f->processes, "team", (int)f->team, "teams",
+                     teams_for(f, cores));
 }
 
 /* Removes the command that was used least lately if there is no room for another one. */
@@ -487,7 +481,7 @@ static void make_room(json_t *commands)
     json_array_remove(commands, where);
 }
 
-static void note(json_t *entry, unsigned threads, double seconds)
+static void note_run(json_t *entry, unsigned threads, double seconds)
 {
     char now[32];
     time_t clock = time(NULL);
@@ -514,6 +508,7 @@ void invade_learn_end(const struct invade_options *o, const struct invade_report
                       const struct invade_manager *m, int status, double seconds)
 {
     struct facts facts = {0};
+    struct invade_hash latest = o->hash;
     if (!o->learn || status != 0 || invade_told_by())
         return; /* how long a run takes that has failed, or was told to end, says nothing */
     int error;
@@ -521,18 +516,18 @@ void invade_learn_end(const struct invade_options *o, const struct invade_report
     if (error || (!ours && o->threads != 1))
         return; /* none of the processes has teams of ours; of those with one thread nothing is known without MPI */
     bool made = make_folders(o->learn_file);
-    int folder = made ? lock(o->learn_file) : -1;
+    int folder = made ? lock_folder(o->learn_file) : -1;
     json_t *root = folder < 0 ? NULL : read_file(o->learn_file); /* again: others may have written it */
     json_t *commands = json_object_get(root, "commands");
-    json_t *entry = find(root, o->command, m->ncores, SAME_COMMAND);
-    if (root && !entry && !o->threads && (entry = new_entry(o->command, &facts, m->ncores))) {
+    json_t *entry = find_entry(root, o->command, m->ncores, SAME_COMMAND, &latest);
+    if (root && !entry && !o->threads && (entry = new_entry(o->command, &facts, m->ncores, &latest))) {
         make_room(commands);
         json_array_append_new(commands, entry);
     }
     if (entry && facts.team > o->threads && o->threads && facts.team == number_in(entry, "team"))
         forget_team(entry, o->threads);
     else if (entry && !(ours && facts.team < o->threads)) /* else something has made the team smaller this time */
-        note(entry, o->threads, seconds);
+        note_run(entry, o->threads, seconds);
     if (folder < 0 || (entry && !write_file(o->learn_file, root)))
         invade_say("--learn: cannot write %s: %s", o->learn_file, strerror(errno));
     json_decref(root);

@@ -32,17 +32,17 @@ static int by_waiting(const void *a, const void *b)
 
 static struct site site_from(const struct inv_site *s, double tick, double life)
 {
-    struct site to = {.calls = get(&s->calls), .slept = get(&s->slept), .processes = 1};
+    struct site to = {.calls = load_number(&s->calls), .slept = load_number(&s->slept), .processes = 1};
     struct place *place = &to.place;
     snprintf(to.function, sizeof to.function, "MPI_");
-    copy_clean(to.function + 4, sizeof to.function - 4, s->function, sizeof s->function);
-    copy_clean(place->symbol, sizeof place->symbol, s->symbol, sizeof s->symbol);
-    copy_clean(place->module, sizeof place->module, s->module, sizeof s->module);
+    copy_printable(to.function + 4, sizeof to.function - 4, s->function, sizeof s->function);
+    copy_printable(place->symbol, sizeof place->symbol, s->symbol, sizeof s->symbol);
+    copy_printable(place->module, sizeof place->module, s->module, sizeof s->module);
     memcpy(place->file, s->module, sizeof place->file);
     place->file[sizeof place->file - 1] = '\0';
     place->offset = s->offset;
-    to.waited = least((double)get(&s->waited_ticks) * tick, life * THREADS_MOST);
-    to.longest = least((double)get(&s->longest_ticks) * tick, life);
+    to.waited = smaller_of((double)load_number(&s->waited_ticks) * tick, life * THREADS_MOST);
+    to.longest = smaller_of((double)load_number(&s->longest_ticks) * tick, life);
     return to;
 }
 
@@ -50,8 +50,8 @@ static struct site site_from(const struct inv_site *s, double tick, double life)
  * not been counted. */
 static bool fill_sites(struct process *p, double life, double asleep)
 {
-    uint32_t in = get32(&p->record->waiting_site);
-    uint64_t per_ms = get(&p->record->ticks_per_ms);
+    uint32_t in = load_number32(&p->record->waiting_site);
+    uint64_t per_ms = load_number(&p->record->ticks_per_ms);
     double tick = per_ms ? 1e-3 / (double)per_ms : 0;
     p->sites.at = p->room ? calloc(p->room, sizeof *p->sites.at) : NULL;
     if (p->room && !p->sites.at)
@@ -59,12 +59,12 @@ static bool fill_sites(struct process *p, double life, double asleep)
     for (unsigned i = 0; i < p->room; i++) {
         const struct inv_site *s = &p->record->site[i];
         struct site *to = &p->sites.at[p->sites.count];
-        if (i > 0 && !get32(&s->named))
+        if (i > 0 && !load_number32(&s->named))
             continue;
         *to = site_from(s, tick, life);
         if (i == in) {
             to->waited += asleep;
-            to->longest = most(to->longest, asleep);
+            to->longest = larger_of(to->longest, asleep);
         }
         if (i == 0) { /* what had no room */
             to->place.other = true;
@@ -92,7 +92,7 @@ static void merge_site(struct sites *all, const struct site *s)
         to->calls += s->calls;
         to->slept += s->slept;
         to->waited += s->waited;
-        to->longest = most(to->longest, s->longest);
+        to->longest = larger_of(to->longest, s->longest);
         to->processes++;
         return;
     }
@@ -120,21 +120,21 @@ static bool merge_sites(struct job *j)
 static void fill_classes(struct process *p, double life)
 {
     const struct inv_record *r = p->record;
-    uint32_t count = get32(&r->classes);
+    uint32_t count = load_number32(&r->classes);
     for (unsigned i = 0; i < count && i < INV_CLASSES; i++) {
         const struct inv_class *c = &r->class[i];
-        if (!get(&c->count))
+        if (!load_number(&c->count))
             continue;
         /* The shim's clock and ours differ by some millionths. */
-        double length = least(seconds(get(&c->length_ns)), life);
-        double useful = least(seconds(get(&c->useful_ns)), length);
+        double length = smaller_of(ns_to_seconds(load_number(&c->length_ns)), life);
+        double useful = smaller_of(ns_to_seconds(load_number(&c->useful_ns)), length);
         p->class[p->classes++] = (struct class){
-            .sites = get(&c->sites),
-            .count = get(&c->count),
+            .sites = load_number(&c->sites),
+            .count = load_number(&c->count),
             .length = length,
             .useful = useful,
-            .waiting = least(seconds(get(&c->wait_ns)), length - useful),
-            .core = least(seconds(get(&c->core_ns)), life * INV_MAX_CORES),
+            .waiting = smaller_of(ns_to_seconds(load_number(&c->wait_ns)), length - useful),
+            .core = smaller_of(ns_to_seconds(load_number(&c->core_ns)), life * INV_MAX_CORES),
             .most_useful = useful,
         };
     }
@@ -145,10 +145,10 @@ static const char *end_of(const struct inv_report *c, const struct inv_record *r
     if (c->left)
         return "unmanaged";
     if (c->alive)
-        return r && get(&r->job) && get(&r->until_ns) ? "finalized" : "running";
+        return r && load_number(&r->job) && load_number(&r->until_ns) ? "finalized" : "running";
     if (!r)
         return "unknown";
-    return get32(&r->exited) ? "exited"
+    return load_number32(&r->exited) ? "exited"
                                                                                       : "killed";
 }
 
@@ -157,21 +157,21 @@ static const char *end_of(const struct inv_report *c, const struct inv_record *r
 static double fill_times(struct process *p, uint64_t from, uint64_t until)
 {
     const struct inv_report *c = p->counters;
-    double length = seconds(until - from);
-    if (c->useful_ns + c->wait_ns == 0 && !(p->record && get(&p->record->job))) {
+    double length = ns_to_seconds(until - from);
+    if (c->useful_ns + c->wait_ns == 0 && !(p->record && load_number(&p->record->job))) {
         p->useful = length; /* its waits are not measured: it has no MPI */
         return 0;
     }
-    p->useful = least(seconds(c->useful_ns), length);
-    p->waiting = least(seconds(c->wait_ns), length - p->useful);
+    p->useful = smaller_of(ns_to_seconds(c->useful_ns), length);
+    p->waiting = smaller_of(ns_to_seconds(c->wait_ns), length - p->useful);
     if (!p->record)
         return 0;
-    uint64_t counted = within(get(&p->record->counted_ns), from, until);
-    uint64_t asleep = get(&p->record->waiting_since_ns);
-    asleep = within(asleep ? asleep : until, counted, until);
-    p->useful = least(p->useful + seconds(asleep - counted), length);
-    p->waiting = least(p->waiting + seconds(until - asleep), length - p->useful);
-    return seconds(until - asleep);
+    uint64_t counted = limit_number(load_number(&p->record->counted_ns), from, until);
+    uint64_t asleep = load_number(&p->record->waiting_since_ns);
+    asleep = limit_number(asleep ? asleep : until, counted, until);
+    p->useful = smaller_of(p->useful + ns_to_seconds(asleep - counted), length);
+    p->waiting = smaller_of(p->waiting + ns_to_seconds(until - asleep), length - p->useful);
+    return ns_to_seconds(until - asleep);
 }
 
 /* Useful core time: CPU time outside waits; where there is none, as the cores were held. */
@@ -182,42 +182,42 @@ static void fill_core(struct process *p, const struct launch *l, uint64_t until)
     double life = p->useful + p->waiting;
     double busy = life > 0 ? p->useful / life : 0;
     p->cpu = -1;
-    p->core = c->owned_ns ? p->owned * busy + least(seconds(c->borrowed_ns), life * cores)
+    p->core = c->owned_ns ? p->owned * busy + smaller_of(ns_to_seconds(c->borrowed_ns), life * cores)
                           : p->useful;
-    if (!p->record || l->emulated || !get(&p->record->cpu_ns))
+    if (!p->record || l->emulated || !load_number(&p->record->cpu_ns))
         return;
-    uint64_t start = get(&p->record->cpu_start_ns), now = get(&p->record->cpu_ns);
-    uint64_t known = within(get(&p->record->published_ns), c->start_ns, until);
-    p->cpu = now > start ? least(seconds(now - start), life * THREADS_MOST) : 0;
-    double spun = seconds(get(&p->record->spun_ns));
-    p->core = most(0, p->cpu - spun);
-    uint64_t asleep = get(&p->record->waiting_since_ns);
+    uint64_t start = load_number(&p->record->cpu_start_ns), now = load_number(&p->record->cpu_ns);
+    uint64_t known = limit_number(load_number(&p->record->published_ns), c->start_ns, until);
+    p->cpu = now > start ? smaller_of(ns_to_seconds(now - start), life * THREADS_MOST) : 0;
+    double spun = ns_to_seconds(load_number(&p->record->spun_ns));
+    p->core = larger_of(0, p->cpu - spun);
+    uint64_t asleep = load_number(&p->record->waiting_since_ns);
     if (!asleep) /* it was computing when it ended: at least one core's time is missing */
-        p->core += seconds(until - known);
-    p->core = least(p->core, life * cores);
+        p->core += ns_to_seconds(until - known);
+    p->core = smaller_of(p->core, life * cores);
 }
 
 static bool fill_process(struct process *p, const struct launch *l, uint64_t first)
 {
     const struct inv_report *c = p->counters;
     uint64_t end = c->end_ns ? c->end_ns : inv_now_ns(), from = c->start_ns, until = end;
-    if (p->record && get(&p->record->from_ns))
-        from = within(get(&p->record->from_ns), from, end);
-    if (p->record && get(&p->record->until_ns))
-        until = within(get(&p->record->until_ns), from, end);
-    p->job = p->record ? get(&p->record->job) : 0;
+    if (p->record && load_number(&p->record->from_ns))
+        from = limit_number(load_number(&p->record->from_ns), from, end);
+    if (p->record && load_number(&p->record->until_ns))
+        until = limit_number(load_number(&p->record->until_ns), from, end);
+    p->job = p->record ? load_number(&p->record->job) : 0;
     p->end = end_of(c, p->record);
-    p->from = seconds(from - first);
-    p->until = seconds(until - first);
-    p->owned = end > c->start_ns ? seconds(c->owned_ns) * (double)(until - from) /
+    p->from = ns_to_seconds(from - first);
+    p->until = ns_to_seconds(until - first);
+    p->owned = end > c->start_ns ? ns_to_seconds(c->owned_ns) * (double)(until - from) /
                                        (double)(end - c->start_ns)
                                  : 0;
     double asleep = fill_times(p, from, until);
     fill_core(p, l, until);
     if (!p->record)
         return true;
-    fill_classes(p, seconds(until - from));
-    return fill_sites(p, seconds(until - from), asleep) &&
+    fill_classes(p, ns_to_seconds(until - from));
+    return fill_sites(p, ns_to_seconds(until - from), asleep) &&
            regions_fill(p, l->nodes[p->node].cores);
 }
 
@@ -230,8 +230,8 @@ static unsigned node_of(struct launch *l, const struct inv_report *r)
             return i;
     struct node *n = &l->nodes[l->nnodes];
     n->number = r->node;
-    n->cores = (unsigned)within(r->node_cores, 1, INV_MAX_CORES);
-    copy_clean(n->name, sizeof n->name, r->host, sizeof r->host);
+    n->cores = (unsigned)limit_number(r->node_cores, 1, INV_MAX_CORES);
+    copy_printable(n->name, sizeof n->name, r->host, sizeof r->host);
     l->ncores += n->cores;
     return l->nnodes++;
 }
@@ -245,7 +245,7 @@ static bool begin_nodes(struct launch *l, unsigned count)
         return false;
     if (gethostname(name, sizeof name - 1))
         name[0] = '\0';
-    copy_clean(l->nodes[0].name, sizeof l->nodes[0].name, name, sizeof name);
+    copy_printable(l->nodes[0].name, sizeof l->nodes[0].name, name, sizeof name);
     l->nodes[0].cores = l->ncores;
     l->nnodes = 1;
     return true;
@@ -266,7 +266,7 @@ static double cores_of(const struct job *j, const struct launch *l)
             }
         double cores = there ? l->nodes[n].cores : 0;
         bool shares = l->njobs > 1 || l->beside;
-        all += shares && owned > 0 && elapsed > 0 ? least(cores, owned / elapsed) : cores;
+        all += shares && owned > 0 && elapsed > 0 ? smaller_of(cores, owned / elapsed) : cores;
     }
     return all;
 }
@@ -277,11 +277,11 @@ static double cores_of(const struct job *j, const struct launch *l)
  * rank's main thread.  Some core was useful for at least as long as that, and as the mean. */
 static struct metrics metrics_of(double core, double cores, double most_useful, double elapsed)
 {
-    double mean = cores > 0 ? least(core / cores, elapsed) : 0;
-    double longest = most(mean, least(most_useful, elapsed));
-    struct metrics m = {.parallel_efficiency = share(mean, elapsed),
-                        .communication_efficiency = share(longest, elapsed),
-                        .load_balance = share(mean, longest),
+    double mean = cores > 0 ? smaller_of(core / cores, elapsed) : 0;
+    double longest = larger_of(mean, smaller_of(most_useful, elapsed));
+    struct metrics m = {.parallel_efficiency = share_of(mean, elapsed),
+                        .communication_efficiency = share_of(longest, elapsed),
+                        .load_balance = share_of(mean, longest),
                         .work_balance = 1};
     m.gain = 1 - m.parallel_efficiency;
     return m;
@@ -294,13 +294,13 @@ static void fill_ranks(struct job *j, double most_core)
         struct process *p = &j->at[i];
         double part = j->cores / j->count; /* an equal share */
         p->metrics.parallel_efficiency = part > 0 && elapsed > 0 ? p->core / part / elapsed : 0;
-        p->metrics.load_balance = share(p->core, most_core);
-        p->metrics.communication_efficiency = share(p->useful, elapsed);
+        p->metrics.load_balance = share_of(p->core, most_core);
+        p->metrics.communication_efficiency = share_of(p->useful, elapsed);
         for (unsigned c = 0; c < p->classes; c++) {
             struct class *k = &p->class[c];
             k->metrics.parallel_efficiency =
                 part > 0 && k->length > 0 ? k->core / part / k->length : 0;
-            k->metrics.communication_efficiency = share(k->useful, k->length);
+            k->metrics.communication_efficiency = share_of(k->useful, k->length);
         }
     }
 }
@@ -333,22 +333,22 @@ static void merge_classes(struct job *j)
             if (!to)
                 continue;
             to->count = from->count > to->count ? from->count : to->count;
-            to->length = most(to->length, from->length);
+            to->length = larger_of(to->length, from->length);
             to->useful += from->useful;
             to->waiting += from->waiting;
             to->core += from->core;
-            to->most_useful = most(to->most_useful, from->useful);
-            most_core[to - j->class] = most(most_core[to - j->class], from->core);
+            to->most_useful = larger_of(to->most_useful, from->useful);
+            most_core[to - j->class] = larger_of(most_core[to - j->class], from->core);
         }
     for (unsigned k = 0; k < j->classes; k++) {
         struct class *c = &j->class[k];
         c->metrics = metrics_of(c->core, j->cores, c->most_useful, c->length);
-        c->metrics.work_balance = share(c->core / j->count, most_core[k]);
+        c->metrics.work_balance = share_of(c->core / j->count, most_core[k]);
         for (unsigned i = 0; i < j->count; i++)
             for (unsigned n = 0; n < j->at[i].classes; n++)
                 if (j->at[i].class[n].sites == c->sites)
                     j->at[i].class[n].metrics.load_balance =
-                        share(j->at[i].class[n].core, most_core[k]);
+                        share_of(j->at[i].class[n].core, most_core[k]);
     }
     qsort(j->class, j->classes, sizeof *j->class, by_length);
 }
@@ -365,7 +365,7 @@ static unsigned missing_ranks(const struct job *j)
 static unsigned launched_ranks(const struct job *j)
 {
     const struct inv_record *r = j->at[0].record;
-    uint32_t n = r ? get32(&r->launched)
+    uint32_t n = r ? load_number32(&r->launched)
                    : 0;
     return j->size == 1 && n > 1 && n <= INT32_MAX ? n : 0;
 }
@@ -379,16 +379,16 @@ static bool fill_job(struct job *j, const struct launch *l)
     j->from = j->at[0].from;
     for (unsigned i = 0; i < j->count; i++) {
         struct process *p = &j->at[i];
-        j->from = least(j->from, p->from);
-        j->until = most(j->until, p->until);
+        j->from = smaller_of(j->from, p->from);
+        j->until = larger_of(j->until, p->until);
         j->useful_core += p->core;
-        most_useful = most(most_useful, p->useful);
-        most_core = most(most_core, p->core);
+        most_useful = larger_of(most_useful, p->useful);
+        most_core = larger_of(most_core, p->core);
     }
     double elapsed = j->until - j->from;
     j->cores = cores_of(j, l);
     j->metrics = metrics_of(j->useful_core, j->cores, most_useful, elapsed);
-    j->metrics.work_balance = share(j->useful_core / j->count, most_core);
+    j->metrics.work_balance = share_of(j->useful_core / j->count, most_core);
     merge_classes(j);
     fill_ranks(j, most_core);
     regions_small_teams(j, l);
@@ -433,7 +433,7 @@ static double busy_part(const struct job *j)
         for (unsigned k = 0; k < p->classes; k++)
             held += p->class[k].core;
     }
-    return most(most_of, share(busy, held));
+    return larger_of(most_of, share_of(busy, held));
 }
 
 /* The first rank on each node has summed up how slow the slowest of its node's ranks would have
@@ -449,17 +449,17 @@ static void fill_unmoved(struct job *j, const struct launch *l)
     j->unmoved_least = l->nnodes > 1 || !has_iterations(j);
     for (unsigned i = 0; i < j->count; i++) {
         const struct inv_record *r = j->at[i].record;
-        double judged = r ? least(seconds(get(&r->judged_ns)), elapsed) : 0;
+        double judged = r ? smaller_of(ns_to_seconds(load_number(&r->judged_ns)), elapsed) : 0;
         if (judged <= 0)
             continue;
-        double unmoved = least(seconds(get(&r->slowest_unmoved_ns)), elapsed * INV_MAX_CORES);
-        double more = most(part * unmoved - seconds(get(&r->slowest_ns)), 0);
+        double unmoved = smaller_of(ns_to_seconds(load_number(&r->slowest_unmoved_ns)), elapsed * INV_MAX_CORES);
+        double more = larger_of(part * unmoved - ns_to_seconds(load_number(&r->slowest_ns)), 0);
         known = true;
         if (judged < most_of * elapsed)
             j->unmoved_least = true;
         else
             more *= elapsed / judged;
-        longer = most(longer, more);
+        longer = larger_of(longer, more);
     }
     if (known)
         j->unmoved = elapsed + longer;
@@ -516,11 +516,11 @@ static bool fill_jobs(struct launch *l)
     qsort(l->jobs, l->njobs, sizeof *l->jobs, by_start);
     double from = l->jobs[0].from, until = 0;
     for (unsigned i = 0; i < l->njobs; i++) {
-        until = most(until, l->jobs[i].until);
+        until = larger_of(until, l->jobs[i].until);
         core += l->jobs[i].useful_core;
     }
     l->elapsed = until - from;
-    l->efficiency = share(core, l->ncores * l->elapsed);
+    l->efficiency = share_of(core, l->ncores * l->elapsed);
     return true;
 }
 

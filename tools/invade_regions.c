@@ -21,13 +21,13 @@ enum { THREADS_MOST = 1 << 16 };
 
 static void fill_place(struct place *to, const struct inv_record *r, const struct inv_function *f)
 {
-    uint32_t module = get32(&f->named);
+    uint32_t module = load_number32(&f->named);
     to->entry = true;
     to->offset = f->offset;
     if (module < 1 || module > INV_MODULES)
         return;
     const char *name = r->module[module - 1];
-    copy_clean(to->module, sizeof to->module, name, sizeof r->module[0]);
+    copy_printable(to->module, sizeof to->module, name, sizeof r->module[0]);
     memcpy(to->file, name, sizeof to->file);
     to->file[sizeof to->file - 1] = '\0';
 }
@@ -35,7 +35,7 @@ static void fill_place(struct place *to, const struct inv_record *r, const struc
 /* Mean of a sum over regions. */
 static double mean(uint64_t sum, uint64_t regions, double low, double high)
 {
-    return most(low, least(high, (double)sum / (double)regions));
+    return larger_of(low, smaller_of(high, (double)sum / (double)regions));
 }
 
 /* The seconds that teams of `all` cores would save, where a process has had `cores` of them. */
@@ -47,28 +47,28 @@ static double saving_of(const struct function *f, double threads, double cores, 
     double spent = (double)f->switches * switch_s + (double)f->sleeps * sleep_s +
                    (double)f->regions * (threads - cores) * start_s;
     if (f->outside >= 0)
-        spent = least(spent, f->outside);
-    return least(f->elapsed, spent / cores * (threads - all) / (threads - cores));
+        spent = smaller_of(spent, f->outside);
+    return smaller_of(f->elapsed, spent / cores * (threads - all) / (threads - cores));
 }
 
 static struct function function_from(const struct process *p, const struct inv_function *f,
                                      unsigned all, double switch_s)
 {
     double life = p->until - p->from;
-    uint64_t regions = get(&f->regions);
+    uint64_t regions = load_number(&f->regions);
     struct function to = {.regions = regions,
-                          .threads = get(&f->threads),
-                          .barriers = get(&f->barriers),
-                          .sleeps = get(&f->sleeps),
-                          .switches = get(&f->switches),
-                          .elapsed = least(seconds(get(&f->elapsed_ns)), life * THREADS_MOST),
+                          .threads = load_number(&f->threads),
+                          .barriers = load_number(&f->barriers),
+                          .sleeps = load_number(&f->sleeps),
+                          .switches = load_number(&f->switches),
+                          .elapsed = smaller_of(ns_to_seconds(load_number(&f->elapsed_ns)), life * THREADS_MOST),
                           .outside = -1,
                           .processes = 1};
     fill_place(&to.place, p->record, f);
     double threads = mean(to.threads, regions, 2, THREADS_MOST);
-    double cores = mean(get(&f->cores), regions, 1, least(threads, all));
-    if (!get32(&f->tasks))
-        to.outside = most(0, to.elapsed * cores - seconds(get(&f->code_ns)));
+    double cores = mean(load_number(&f->cores), regions, 1, smaller_of(threads, all));
+    if (!load_number32(&f->tasks))
+        to.outside = larger_of(0, to.elapsed * cores - ns_to_seconds(load_number(&f->code_ns)));
     to.saving = saving_of(&to, threads, cores, all, switch_s);
     return to;
 }
@@ -90,33 +90,33 @@ static void sort(struct functions *all)
 /* Mean seconds of a switch; 0: none was timed. */
 static double switch_of(const struct inv_record *r)
 {
-    uint64_t timed = get(&r->switches_timed);
-    return timed ? least(switch_most_s, seconds(get(&r->switches_ns)) / (double)timed) : 0;
+    uint64_t timed = load_number(&r->switches_timed);
+    return timed ? smaller_of(switch_most_s, ns_to_seconds(load_number(&r->switches_ns)) / (double)timed) : 0;
 }
 
 bool regions_fill(struct process *p, unsigned cores)
 {
     const struct inv_record *r = p->record;
-    p->team_threads = (unsigned)within(get32(&r->team_threads), 0, THREADS_MOST);
+    p->team_threads = (unsigned)limit_number(load_number32(&r->team_threads), 0, THREADS_MOST);
     p->switching = switch_of(r);
-    if (get32(&r->tied))
-        copy_clean(p->tied_by, sizeof p->tied_by, r->tied_by[0] ? r->tied_by : p->counters->program,
+    if (load_number32(&r->tied))
+        copy_printable(p->tied_by, sizeof p->tied_by, r->tied_by[0] ? r->tied_by : p->counters->program,
                    sizeof r->tied_by);
-    uint32_t room = get32(&r->functions);
+    uint32_t room = load_number32(&r->functions);
     room = room < INV_FUNCTIONS ? room : INV_FUNCTIONS;
     p->functions.at = room ? calloc(room, sizeof *p->functions.at) : NULL;
     if (room && !p->functions.at)
         return false;
     for (unsigned i = 0; i < room; i++) {
         const struct inv_function *f = &r->function[i];
-        if (!get(&f->regions) || (i > 0 && !get32(&f->named)))
+        if (!load_number(&f->regions) || (i > 0 && !load_number32(&f->named)))
             continue;
         struct function *to = &p->functions.at[p->functions.count++];
         *to = function_from(p, f, cores, p->switching);
         to->place.other = i == 0; /* what had no room */
         p->team_cost += to->saving;
     }
-    p->team_cost = least(p->team_cost, p->until - p->from);
+    p->team_cost = smaller_of(p->team_cost, p->until - p->from);
     sort(&p->functions);
     return true;
 }
@@ -174,9 +174,9 @@ static double idle_beside(const struct job *j, const struct process *p)
     for (unsigned i = 0; i < j->count; i++) {
         const struct process *other = &j->at[i];
         if (other != p && other->node == p->node)
-            idle += other->waiting - seconds(other->counters->lent_used_ns);
+            idle += other->waiting - ns_to_seconds(other->counters->lent_used_ns);
     }
-    return most(0, idle);
+    return larger_of(0, idle);
 }
 
 /* Time that it computed with a team.  Teams of one thread are not timed: they are a part of this. */
@@ -185,7 +185,7 @@ static double in_teams(const struct process *p)
     double elapsed = 0;
     for (unsigned i = 0; i < p->functions.count; i++)
         elapsed += p->functions.at[i].elapsed;
-    return p->team_threads > 1 ? least(elapsed, p->useful) : p->useful;
+    return p->team_threads > 1 ? smaller_of(elapsed, p->useful) : p->useful;
 }
 
 /* With several ranks for each core teams of one thread are the default, since larger ones lose. */
@@ -206,8 +206,8 @@ void regions_small_teams(struct job *j, const struct launch *l)
             continue;
         j->small_teams++;
         j->small_threads = p->team_threads > j->small_threads ? p->team_threads : j->small_threads;
-        double less = least(in_teams(p) * (1 - threads / cores), idle_beside(j, p) / cores);
-        j->small_gain = most(j->small_gain, less);
+        double less = smaller_of(in_teams(p) * (1 - threads / cores), idle_beside(j, p) / cores);
+        j->small_gain = larger_of(j->small_gain, less);
     }
-    j->small_gain = least(j->small_gain, j->metrics.gain * (j->until - j->from));
+    j->small_gain = smaller_of(j->small_gain, j->metrics.gain * (j->until - j->from));
 }

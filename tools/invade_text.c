@@ -23,7 +23,7 @@ static void print_process(FILE *to, const struct launch *l, const struct process
     fprintf(to, "%5s %8d %-16.16s %10.3f %10.3f %6.1f %6.1f %6.1f %10.3f %10.3f %10.3f", rank,
             (int)r->pid, r->program, p->useful, p->waiting, 100 * m->parallel_efficiency,
             100 * m->load_balance, 100 * m->communication_efficiency, p->core,
-            seconds(r->lent_used_ns), seconds(r->borrowed_ns));
+            ns_to_seconds(r->lent_used_ns), ns_to_seconds(r->borrowed_ns));
     fprintf(to, " %8llu %8llu %8llu %7.0f %s", (unsigned long long)r->lends,
             (unsigned long long)r->borrows, (unsigned long long)r->reclaims, mean, p->end);
     fprintf(to, l->nnodes > 1 ? " on %s\n" : "\n", l->nodes[p->node].name);

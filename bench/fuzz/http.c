@@ -33,7 +33,7 @@ static char *fuzz_page(size_t *bytes);
 #define timerfd_settime(fd, flags, to, old) ((void)(fd), (void)(to))
 #define rmd_watch(source, events) ((void)(source), 0)
 #define rmd_unwatch(source) ((void)(source))
-#define rmd_metrics_text(uid, all, bytes) fuzz_page(bytes)
+#define rmd_metrics_text(uid, all, commands, bytes) ((void)(commands), fuzz_page(bytes))
 #include "../../rmd/serve/metrics_http.c"
 
 enum { ANSWER_MAX = 1024, NO_MORE_YET = 0xff, NO_ROOM_YET = 0xfe, CARRIES = 0xfd };
@@ -97,10 +97,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static char head[HEAD_MAX + 1];
     input = (struct fuzz_input){data, bytes};
     answer_bytes = 0;
-    struct client *c = calloc(1, sizeof *c);
+    static const struct rmd_control control;
+    static struct rmd_metrics_server http = {.control = &control};
+    struct rmd_metrics_client *c = calloc(1, sizeof *c);
     if (!c)
         abort();
     c->source = (struct rmd_source){.fd = -1, .ready = handle_client};
+    c->of = &http;
     http.clients = c;
     http.nclients = 1;
     bool complete = false;

@@ -132,7 +132,7 @@ static void *fuzz_orders(int fd, size_t bytes)
     return bytes > sizeof orders ? MAP_FAILED : orders;
 }
 
-#define fstat(fd, st) fuzz_orders_stat(fd, st, sizeof *persisted.memory)
+#define fstat(fd, st) fuzz_orders_stat(fd, st, sizeof(struct rmd_persisted_memory))
 #define fcntl(fd, what, ...) ((void)fuzz_look(fd), F_SEAL_SHRINK)
 #define mmap(at, bytes, protection, flags, fd, offset) fuzz_orders(fd, bytes)
 #define munmap(at, bytes) ((void)(at))
@@ -183,7 +183,7 @@ static void be_rmd(void)
         close(fd);
 }
 
-static void check_orders(const struct rmd_persisted_orders *s)
+static void check_orders(const struct rmd_persisted *p, const struct rmd_persisted_orders *s)
 {
     static struct inv_topology topology;
     static struct rmd_units units;
@@ -198,7 +198,7 @@ static void check_orders(const struct rmd_persisted_orders *s)
     for (unsigned i = 0; i < s->nusers; i++)
         rmd_persisted_chosen(&s->user[i].policy, workload);
     const struct rmd_power_knob *knob;
-    for (unsigned n = rmd_persisted_power(&knob); n-- > 0;)
+    for (unsigned n = rmd_persisted_power(p, &knob); n-- > 0;)
         if (knob[n].kind >= RMD_POWER_KINDS)
             abort();
 }
@@ -212,6 +212,7 @@ static void reject_store(int fd)
 static void find_orders(void)
 {
     static const struct rmd_persisted_orders none;
+    struct rmd_persisted persisted = {.store = reject_store};
     struct rmd_persisted_memory *m = (struct rmd_persisted_memory *)(void *)orders;
     memset(orders, 0, offsetof(struct rmd_persisted_memory, copy[0].user[4]));
     memset(&m->copy[1], 0, offsetof(struct rmd_persisted_orders, user[4]));
@@ -225,11 +226,11 @@ static void find_orders(void)
         fuzz_take(&input, orders + second + where % 0x8000 % room, bytes);
     }
     const struct rmd_persisted_orders *s =
-        rmd_persisted_load(fuzz_fd(fuzz_number(&input, 1) ? ORDERS : SOME_FILE));
+        rmd_persisted_load(&persisted, fuzz_fd(fuzz_number(&input, 1) ? ORDERS : SOME_FILE));
     if (s)
-        check_orders(s);
-    rmd_persisted_save(&none, reject_store);
-    rmd_persisted_save_power(NULL, 0, reject_store);
+        check_orders(&persisted, s);
+    rmd_persisted_save(&persisted, &none);
+    rmd_persisted_save_power(&persisted, NULL, 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -34,9 +34,11 @@ static inline void fuzz_member_join(struct rmd_domain *d, unsigned i, int ranks)
 static inline void fuzz_domain_open(struct rmd_domain *d)
 {
     static struct inv_topology topology;
+    static struct rmd_shared shared = {.rates.persons = &shared.persons};
     if (!topology.ncores && inv_topology_emulate(&topology, "8", false))
         abort();
     d->topology = topology;
+    d->shared = &shared;
     d->rules.policy = rmd_policy_named("workload");
     d->rules.tuning = (struct rmd_tuning)RMD_TUNING;
     d->rules.reclaim_bound_us = 5000;

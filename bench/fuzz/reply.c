@@ -201,19 +201,29 @@ static int ask_reports(int argc, char **argv)
     return RMCTL_OK;
 }
 
+static const struct rmctl_command ask_reports_command = {.run = ask_reports};
+
 static const struct {
-    int (*run)(int argc, char **argv);
+    const struct rmctl_command *command;
     const char *words[ARGUMENTS];
 } commands[] = {
-    {rmctl_status, {"status"}},           {rmctl_status, {"status"}},
-    {rmctl_policy, {"policy"}},           {rmctl_policy, {"policy", "fair"}},
-    {rmctl_shrink, {"shrink", "7", "2"}}, {rmctl_expand, {"expand", "rank:0", "2"}},
-    {rmctl_pin, {"pin", "7", "0-3"}},     {rmctl_limit, {"limit"}},
-    {rmctl_drain, {"drain", "1"}},        {rmctl_events, {"events"}},
-    {rmctl_events, {"events"}},           {rmctl_metrics, {"metrics"}},
-    {rmctl_metrics, {"metrics"}},         {rmctl_trace, {"trace", "stop"}},
-    {ask_reports, {"reports"}},           {ask_reports, {"reports"}},
-    {rmctl_drain, {"drain"}},
+    {&rmctl_status_command, {"status"}},
+    {&rmctl_status_command, {"status"}},
+    {&rmctl_policy_command, {"policy"}},
+    {&rmctl_policy_command, {"policy", "fair"}},
+    {&rmctl_shrink_command, {"shrink", "7", "2"}},
+    {&rmctl_expand_command, {"expand", "rank:0", "2"}},
+    {&rmctl_pin_command, {"pin", "7", "0-3"}},
+    {&rmctl_limit_command, {"limit"}},
+    {&rmctl_drain_command, {"drain", "1"}},
+    {&rmctl_events_command, {"events"}},
+    {&rmctl_events_command, {"events"}},
+    {&rmctl_metrics_command, {"metrics"}},
+    {&rmctl_metrics_command, {"metrics"}},
+    {&rmctl_trace_command, {"trace", "stop"}},
+    {&ask_reports_command, {"reports"}},
+    {&ask_reports_command, {"reports"}},
+    {&rmctl_drain_command, {"drain"}},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -222,14 +232,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         begin();
     input = (struct fuzz_input){data, bytes};
     unsigned chosen = fuzz_number(&input, 1) % (sizeof commands / sizeof *commands);
+    const struct rmctl_command *command = commands[chosen].command;
     rmctl_common.json = fuzz_number(&input, 1) % 2;
     char *argv[ARGUMENTS + 1] = {NULL};
     int argc = 0;
     for (; argc < ARGUMENTS && commands[chosen].words[argc]; argc++)
         argv[argc] = (char *)(uintptr_t)commands[chosen].words[argc];
-    if (commands[chosen].run == rmctl_status || commands[chosen].run == rmctl_expand)
+    if (command == &rmctl_status_command || command == &rmctl_expand_command)
         write_table();
-    int before = next_fd(), status = commands[chosen].run(argc, argv);
+    int before = next_fd(), status = command->run(argc, argv);
     if (status < RMCTL_OK || status > RMCTL_NOT_YET)
         abort();
     if (next_fd() != before)

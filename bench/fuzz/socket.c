@@ -17,6 +17,7 @@
 #include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
+#include "rmd/users/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,7 @@ static uint64_t fuzz_due(void);
     ((void)(fd), (void)(to), (void)(room), (void)(flags), fuzz_take_message())
 #define shutdown(fd, how) ((void)(fd), (void)(how))
 #define fork() 1
-#define rmd_rate_limit_due_ns(uid) ((void)(uid), fuzz_due())
+#define rmd_rate_limit_due_ns(limits, uid) ((void)(limits), (void)(uid), fuzz_due())
 #define rmd_trace_start(domain, taker, client) ((void)(domain), errno = EBUSY, -1)
 /* Of this process, whichever user it is made out to be. */
 #define rmd_owner(process, owner) ((void)(process), *(owner) = c->peer.uid, true)
@@ -172,14 +173,17 @@ static void begin(void)
 {
     static struct inv_topology topology;
     static struct rmd_settings settings;
-    static const struct rmd_users_options options = {.sys_root = "", .several = true};
+    static struct rmd_machine_state machine;
+    static const struct rmd_users_options options = {
+        .sys_root = "", .several = true, .machine = &machine};
     rmd_config_defaults(&settings);
     settings.log_level = RMD_ERROR;
     rmd_log_set_level(RMD_ERROR);
     settings.enforce = RMD_ENFORCE_NONE;
     server.access_for = (struct rmd_access){.several = true, .group = RMD_GROUP_ANY};
     if (inv_topology_emulate(&topology, "8", false) ||
-        rmd_users_open(&topology, &settings, &options) || rmd_events_watch(send_new_events))
+        rmd_users_open(&topology, &settings, &options) || 
+        rmd_events_watch(&rmd_users_shared()->events, send_new_events))
         abort();
     rmd_peer_begin();
     server.later.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -244,7 +248,8 @@ static void clean_up(void)
         close_connection(server.connections);
     struct rmd_domain *own = rmd_users_domain(getuid());
     rmd_domain_leave(own, getpid());
-    rmd_reports_free(&own->dead); /* or there would be a thousand, which are moved for each more */
+    /* or there would be a thousand, which are moved for each more */
+    rmd_reports_free(&own->shared->reports, &own->dead);
     rmd_users_drain(all, true);
     rmd_users_order(getuid(), true, &none);
     if (strangers) {

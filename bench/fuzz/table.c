@@ -126,6 +126,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     for (unsigned i = 0; i < MEMBERS; i++)
         rmd_domain_leave(&d, fuzz_member_pid(i));
-    rmd_reports_free(&d.dead);
+    rmd_reports_free(&d.shared->reports, &d.dead);
     return 0;
 }

@@ -300,14 +300,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct rmd_trace *x = d.starting;
     receive_file(&x->writer);
     handle_file_checked(&x->writer.file_checked, EPOLLIN);
-    if (d.trace != x || !wait_for_verdict(&x->writer))
+    if (d.trace != x || !wait_for_answer(&x->writer))
         abort();
     write_trace(&x->writer);
     atomic_store(&x->writer.done, true);
     check_file(x->writer.error);
     join_if_done(&d.ending);
     be_there();
-    rmd_reports_free(&d.dead);
+    rmd_reports_free(&d.shared->reports, &d.dead);
     clear_rings();
     return 0;
 }

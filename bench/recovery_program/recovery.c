@@ -48,7 +48,7 @@ static unsigned count_cores(bool held)
     unsigned count = 0;
     for (unsigned core = 0; core < inv_process.ncores; core++) {
         inv_word w = atomic_load(&inv_core_at(inv_process.table, core)->word);
-        count += (held ? inv_word_holder(w) : inv_word_owner(w)) == inv_process.slot + 1;
+        count += (held ? inv_word_holder(w) : inv_word_owner(w)) == inv_own_name();
     }
     return count;
 }

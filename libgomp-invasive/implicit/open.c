@@ -58,7 +58,7 @@ enum { FEW_CORES = 2 };
 /* Add the process's own cores to that of the master.  Returns how many they are. */
 static unsigned add_own_cores (struct gomp_homes *homes)
 {
-    unsigned us = inv_process.slot + 1, ncores = inv_process.ncores, found = 1;
+    unsigned us = inv_own_name(), ncores = inv_process.ncores, found = 1;
     for (unsigned core = 0; core < ncores; core++) {
         /* relaxed: a hint */
         inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word, memory_order_relaxed);

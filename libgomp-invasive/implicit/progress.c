@@ -76,19 +76,19 @@ static uint64_t patience_of (void (*fn) (void *))
     return ns > PERIOD_NS ? ns : PERIOD_NS;
 }
 
-static void note_verdict (void (*fn) (void *), uint64_t patience_ns, enum gomp_verdict verdict)
+static void note_suspicion (void (*fn) (void *), uint64_t patience_ns, enum gomp_suspicion suspicion)
 {
     struct gomp_history *h = gomp_history_of(fn);
     atomic_store_explicit(&h->patience_ns,
                           patience_ns < MAX_PATIENCE_NS ? patience_ns : MAX_PATIENCE_NS,
                           memory_order_relaxed);
-    atomic_store_explicit(&h->verdict, verdict, memory_order_relaxed);
+    atomic_store_explicit(&h->suspicion, suspicion, memory_order_relaxed);
 }
 
-static enum gomp_verdict verdict_on (void (*fn) (void *))
+static enum gomp_suspicion suspicion_of (void (*fn) (void *))
 {
     struct gomp_history *h = gomp_history_find(fn);
-    return h ? atomic_load_explicit(&h->verdict, memory_order_relaxed) : GOMP_UNKNOWN;
+    return h ? atomic_load_explicit(&h->suspicion, memory_order_relaxed) : GOMP_UNKNOWN;
 }
 
 /* CPU time, so that a machine that is busy with other programs does not look like a program
@@ -158,8 +158,8 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
     uint64_t stalled = cpu - w->since_cpu;
     if (now->waiting && w->last.waiting && now->fn && now->fn == w->last.fn &&
         w->since_wall != 0 && stalled > 2 * PERIOD_NS && 4 * stalled > patience_of(now->fn) &&
-        verdict_on(now->fn) != GOMP_SPINS)
-        note_verdict(now->fn, 4 * stalled, GOMP_UNKNOWN);
+        suspicion_of(now->fn) != GOMP_SPINS)
+        note_suspicion(now->fn, 4 * stalled, GOMP_UNKNOWN);
     w->since_cpu = cpu;
     w->since_wall = wall;
     w->starved = 0;
@@ -214,7 +214,7 @@ static void note_blocked (struct watch *w, const struct view *now, bool asleep)
         if (order_is_apart(now->region))
             gomp_history_apart_stalls(now->fn); /* in order they may not have to wait */
         else
-            note_verdict(now->fn, 0, GOMP_SPINS);
+            note_suspicion(now->fn, 0, GOMP_SPINS);
     }
 }
 
@@ -243,13 +243,13 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
     if (!region || gomp_region_is_open(region, w->helped.epoch))
         return;
     uint64_t took = cpu - w->helped_cpu;
-    enum gomp_verdict before = verdict_on(w->helped.fn);
+    enum gomp_suspicion before = suspicion_of(w->helped.fn);
     if (w->helped_apart)
         gomp_history_apart_stalls(w->helped.fn);
     else if (before != GOMP_UNKNOWN || took < 4 * PERIOD_NS)
-        note_verdict(w->helped.fn, 0, GOMP_SPINS);
+        note_suspicion(w->helped.fn, 0, GOMP_SPINS);
     else
-        note_verdict(w->helped.fn, 2 * took / w->helped_nthreads + 2 * PERIOD_NS, GOMP_SUSPECTED);
+        note_suspicion(w->helped.fn, 2 * took / w->helped_nthreads + 2 * PERIOD_NS, GOMP_SUSPECTED);
     w->helped.region = NULL;
 }
 
@@ -293,7 +293,7 @@ static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, u
 /* Only the watchdog's thread reads and writes it. */
 static struct watch watch;
 
-static void look (void)
+static void look_for_stall (void)
 {
     struct watch *w = &watch;
     struct view now = look_at_work();
@@ -325,7 +325,7 @@ static bool is_idle (void)
     return watch.idle > IDLE_PERIODS;
 }
 
-static void forget (void)
+static void forget_watch (void)
 {
     watch = (struct watch){0};
 }
@@ -335,4 +335,4 @@ static bool has_reason (void)
     return gomp_work_waiting() || share_lasting_regions(&watch.alone, cpu_ns());
 }
 
-const struct gomp_watch gomp_progress_watch = {look, is_idle, forget, has_reason};
+const struct gomp_watch gomp_progress_watch = {look_for_stall, is_idle, forget_watch, has_reason};

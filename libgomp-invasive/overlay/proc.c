@@ -42,7 +42,7 @@ static unsigned long smaller_of (unsigned long a, unsigned long b)
  * `decided`. */
 static struct {
     unsigned found; /* by find_default_team, which looks once: what is left of limits changes; 0: not yet */
-    bool scarce;    /* what it has found beside that; the first use makes it known */
+    bool few_threads; /* what it has found beside that; the first use makes it known */
     enum { UNSEEN, WAITS, WAITS_NOT } busy; /* do threads of the program wait for each other in loops? */
     /* Written once, by the thread that decides.  relaxed: the sizes themselves are constant since the first
      * use, which each thread has seen (first_use.c). */
@@ -62,8 +62,8 @@ static unsigned fit_team (unsigned wanted, unsigned cores)
            AMPLE = 16 /* a smaller part than this, or than the cores, is little */,
            OTHERS = 2 /* threads of ours that are no member of a team: watchdog, free worker */ };
     unsigned long left = gomp_threads_left(), n = left / PART + 1;
-    size.scarce = n < cores || n < AMPLE;
-    if (!size.scarce)
+    size.few_threads = n < cores || n < AMPLE;
+    if (!size.few_threads)
         return (unsigned)(n >= wanted ? wanted : n - n % cores);
     n = smaller_of(left > OTHERS ? left - OTHERS : 0, gomp_threads_to_spare());
     return (unsigned)smaller_of(n, smaller_of(wanted, cores) - 1) + 1;
@@ -241,7 +241,7 @@ void gomp_settle_default_team (void)
     if (environment_says("OMP_NUM_THREADS", n) || environment_says("OMP_NUM_THREADS_ALL", n))
         return;
     n = smaller_of(default_team(), limit);
-    gomp_thread_supply.scarce = size.scarce;
+    gomp_thread_supply.few_threads = size.few_threads;
     unsigned cores = inv_domain_cores();
     gomp_team_settings.single_threads_join = n == 1 && single_threads_are_bound(cores);
     gomp_global_icv.nthreads_var = n;

@@ -277,7 +277,7 @@ int gomp_pause_host (void)
     return 0;
 }
 
-/* --- default teams where threads are scarce */
+/* --- default teams where the process can have few threads */
 
 /* Make the workers that the thread's next region lacks if it is to have n threads.  Returns how
  * many it can have. */
@@ -448,8 +448,8 @@ static bool may_be_elastic (const struct gomp_region *region)
     return inv_managed() && region->start.nthreads <= GOMP_TICKETS_MOST && !gomp_strict_threads();
 }
 
-/* May implicit tasks of the region be run by whichever thread holds a core?  Not where threads are
- * scarce and each has its own already: more would be made for the others.  Nor, if implicit tasks that wait
+/* May implicit tasks of the region be run by whichever thread holds a core?  Not where the
+ * process can have few threads and each thread number has its own already: more would be made for the others.  Nor, if implicit tasks that wait
  * stay on their kernel threads, where there is a core for each: a thread that waits would give its core to
  * another thread, which begins a task that another core is about to begin. */
 static bool is_elastic (const struct gomp_region *region, const gomp_simple_barrier_t *dock)
@@ -459,14 +459,14 @@ static bool is_elastic (const struct gomp_region *region, const gomp_simple_barr
         return false;
     if (gomp_threads_stay() && n <= gomp_cores_at_hand() && may_have_both(dock))
         return false;
-    return !gomp_thread_supply.scarce || dock->size < n || !dock->workers[n - 1];
+    return !gomp_thread_supply.few_threads || dock->size < n || !dock->workers[n - 1];
 }
 
 /* The same of a nested region.  Only where implicit tasks are contexts: for each kernel thread that waits in a nested
  * region another one would have to be made. */
 static bool nested_is_elastic (const struct gomp_region *region)
 {
-    return may_be_elastic(region) && !gomp_thread_supply.scarce && gomp_regions_may_be_light();
+    return may_be_elastic(region) && !gomp_thread_supply.few_threads && gomp_regions_may_be_light();
 }
 
 static void open_nested (struct gomp_region *region)

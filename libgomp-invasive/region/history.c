@@ -37,7 +37,7 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
     struct gomp_history *h = entry_of(fn);
     if (GET(h->fn) != fn) {
         SET(h->patience_ns, 0);
-        SET(h->verdict, GOMP_UNKNOWN);
+        SET(h->suspicion, GOMP_UNKNOWN);
         SET(h->core_ns, 0);
         SET(h->alone_ns, 0);
         SET(h->shared_ns, 0);
@@ -56,7 +56,7 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
 /* A process of an anonymous domain has tokens instead of cores. */
 unsigned gomp_cores_at_hand (void)
 {
-    unsigned cores = 0, us = inv_process.slot + 1;
+    unsigned cores = 0, us = inv_own_name();
     if (!inv_managed())
         return inv_domain_cores();
     if (inv_process.anonymous) {
@@ -130,12 +130,12 @@ static bool has_loops (struct gomp_history *h, struct gomp_region *region)
 
 bool gomp_history_spins (struct gomp_history *h, struct gomp_region *region)
 {
-    enum gomp_verdict verdict = GET(h->verdict);
-    if (verdict != GOMP_SPINS && GET(h->stalled) && has_loops(h, region)) {
+    enum gomp_suspicion suspicion = GET(h->suspicion);
+    if (suspicion != GOMP_SPINS && GET(h->stalled) && has_loops(h, region)) {
         SET(h->patience_ns, 0);
-        SET(h->verdict, verdict = GOMP_SPINS);
+        SET(h->suspicion, suspicion = GOMP_SPINS);
     }
-    return verdict == GOMP_SPINS;
+    return suspicion == GOMP_SPINS;
 }
 
 /* Where there is no difference the other core is of more use elsewhere. */
@@ -151,7 +151,7 @@ bool gomp_history_prefers_alone (struct gomp_history *h, struct gomp_region *reg
 bool gomp_history_prefers_apart (const struct gomp_history *h, const struct gomp_region *region)
 {
     uint64_t task_ns = gomp_history_task_ns(h, region->start.nthreads);
-    return task_ns > 0 && task_ns <= APART_MOST_NS && GET(h->verdict) == GOMP_UNKNOWN &&
+    return task_ns > 0 && task_ns <= APART_MOST_NS && GET(h->suspicion) == GOMP_UNKNOWN &&
            GET(h->apart_ns) != UINT64_MAX &&
            goes_first_way(GET(h->apart_ns), GET(h->in_order_ns), GET(region->epoch), APART_WINDOW);
 }

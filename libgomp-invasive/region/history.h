@@ -20,7 +20,7 @@ struct gomp_region;
 
 enum { GOMP_WAITS_ONE = 256 }; /* unit of gomp_history.waits */
 
-enum gomp_verdict {
+enum gomp_suspicion {
     /* They have never kept a region from ending, or only since they take long: patience_ns. */
     GOMP_UNKNOWN,
     /* Once they seemed to wait for each other.  patience_ns is a last trial: if it passes,
@@ -40,7 +40,7 @@ struct gomp_history {
      * that it waits for another one; 0: as long as any.  Writer: the watchdog (progress.c). */
     _Atomic uint64_t patience_ns;
     /* What is thought of its implicit tasks.  Writers: the watchdog, and masters (gomp_history_spins). */
-    _Atomic uint32_t verdict;
+    _Atomic uint32_t suspicion;
     /* The watchdog has had to help a region of the function.  Writer: the watchdog. */
     _Atomic bool stalled;
     /* enum gomp_loops.  Writers: masters. */

@@ -52,8 +52,8 @@ static inline void gomp_tell_default_team (void)
 /* Find it.  requested: the num_threads clause, or 0. */
 extern void gomp_team_find_limit (void (*fn) (void *), unsigned requested);
 
-/* team.c: where threads are scarce, make them for a region that the calling thread is about to begin.  Returns the
- * size that is to be requested: `requested`, or that of a default team for which there are threads. */
+/* team.c: where the process can have few threads, makes them for a region that the calling thread is about to begin.
+ * Returns the size that is to be requested: `requested`, or that of a default team for which there are threads. */
 extern unsigned gomp_team_secure (unsigned requested);
 
 /* A region of fn begins; returns how many threads are to be requested for it. */
@@ -63,7 +63,7 @@ static inline unsigned gomp_team_is_for (void (*fn) (void *), unsigned requested
         gomp_tell_default_team();
     if (__builtin_expect(gomp_team_settings.adaptive, 0))
         gomp_team_find_limit(fn, requested);
-    if (__builtin_expect(gomp_thread_supply.scarce, 0))
+    if (__builtin_expect(gomp_thread_supply.few_threads, 0))
         requested = gomp_team_secure(requested);
     return requested;
 }

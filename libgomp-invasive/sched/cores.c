@@ -96,7 +96,7 @@ static struct {
  * that come meanwhile may rely on it. */
 static void show_a_worker (void)
 {
-    if (gomp_thread_supply.scarce) /* the watchdog finds free cores, if a little later */
+    if (gomp_thread_supply.few_threads) /* the watchdog finds free cores, if a little later */
         return;
     if (gomp_refused_lately() || worker_will_park() || atomic_exchange(&cores.showing, true))
         return;
@@ -110,7 +110,7 @@ static void show_a_worker (void)
  * after that (gomp_hold_handover). */
 static bool has_all_useful_cores (void)
 {
-    unsigned us = inv_process.slot + 1, found = 0;
+    unsigned us = inv_own_name(), found = 0;
     unsigned useful = atomic_load_explicit(&cores.useful, memory_order_relaxed);
     if (inv_process.anonymous || useful > inv_process.ncores)
         return false;

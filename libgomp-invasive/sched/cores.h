@@ -60,7 +60,7 @@ static inline bool gomp_hold_called_back (void)
     if (hold >= 0) {
         struct inv_core *core = inv_core_at(inv_process.table, (unsigned)hold);
         inv_word w = atomic_load_explicit(&core->word, memory_order_relaxed);
-        if (inv_word_holder(w) == inv_process.slot + 1 && !inv_word_reclaim(w) &&
+        if (inv_word_holder(w) == inv_own_name() && !inv_word_reclaim(w) &&
             atomic_load_explicit(&core->holder_tid, memory_order_relaxed) == inv_tid)
             return false;
     } else if (hold == INV_HOLD_TOKEN && !inv_token_overdrawn(inv_process.table))

@@ -198,7 +198,7 @@ void gomp_region_finish (struct gomp_region *region)
     inv_assert(atomic_load_explicit(&region->master_waits, memory_order_relaxed) == 0);
     if (!inv_managed())
         return;
-    if (__builtin_expect(atomic_load_explicit(&inv_strangers_count, memory_order_relaxed) > 0, 0))
+    if (__builtin_expect(atomic_load_explicit(&inv_strangers.count, memory_order_relaxed) > 0, 0))
         inv_strangers_look();
     gomp_history_region_ends(region);
     if (__builtin_expect(region->cost.of != NULL, 0))

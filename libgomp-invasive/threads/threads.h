@@ -28,7 +28,7 @@ extern struct gomp_thread_supply {
     /* Limits let it start so few threads that those of all teams may not fit, if many threads of the program
      * begin regions or regions are nested (proc.c).  So regions of default teams are bound (region.h), and their
      * threads are made before the size is told.  Written at the first use; constant after it. */
-    bool scarce;
+    bool few_threads;
     /* The time until which no other thread is made for want of nothing but speed, since the system has
      * just refused one; 0: it never has.  Written by the refused thread, relaxed: a hint. */
     _Atomic uint64_t refused_until;

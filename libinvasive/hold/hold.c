@@ -65,7 +65,7 @@ int inv_hold_acquire(void)
         bool held = inv_word_holder(w) != INV_NOBODY || inv_word_owner(w) == INV_ELSEWHERE;
         not_held += !held;
         last = held ? last : core;
-        if (inv_word_owner(w) != inv_process.slot + 1)
+        if (inv_word_owner(w) != inv_own_name())
             continue;
         if (owned++ == 0)
             home = core;
@@ -95,8 +95,8 @@ void inv_hold_reclaim_owned(void)
     for (unsigned core = 0; core < inv_process.ncores; core++) {
         inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
                                           memory_order_relaxed);
-        if (inv_word_owner(w) == inv_process.slot + 1 &&
-            inv_word_holder(w) != inv_process.slot + 1 && inv_word_holder(w) != INV_NOBODY &&
+        if (inv_word_owner(w) == inv_own_name() &&
+            inv_word_holder(w) != inv_own_name() && inv_word_holder(w) != INV_NOBODY &&
             !inv_word_reclaim(w) &&
             inv_core_reclaim(inv_process.table, core, inv_process.slot) == INV_RECLAIM_GOT)
             inv_hold_release((int)core); /* given up between our two looks: offer it */
@@ -178,7 +178,7 @@ int inv_hold_retake_idle(void)
         struct inv_core *c = inv_core_at(t, core);
         inv_word w = atomic_load_explicit(&c->word, memory_order_relaxed);
         int32_t tid = atomic_load_explicit(&c->holder_tid, memory_order_relaxed);
-        bool ours = inv_word_holder(w) == inv_process.slot + 1 && !inv_word_handed(w);
+        bool ours = inv_word_holder(w) == inv_own_name() && !inv_word_handed(w);
         uint64_t cpu = ours && tid > 0 ? inv_thread_cpu_ns(tid) : 0;
         /* The same twice: the thread slept all the time, or is gone, or no hold has begun.  (If a
          * hold is about to begin all the same, the last thread to begin has it, and the other one
@@ -251,11 +251,11 @@ enum inv_verdict inv_hold_check(int hold)
         return INV_LOST;
     inv_word w =
         atomic_load_explicit(&inv_core_at(t, (unsigned)hold)->word, memory_order_relaxed);
-    if (inv_word_holder(w) != inv_process.slot + 1) {
+    if (inv_word_holder(w) != inv_own_name()) {
         inv_tool_lost(hold);
         return INV_LOST;
     }
-    if (inv_word_reclaim(w) && inv_word_owner(w) != inv_process.slot + 1)
+    if (inv_word_reclaim(w) && inv_word_owner(w) != inv_own_name())
         return INV_GIVE;
     return inv_others_want(t, inv_process.slot) ? INV_WANTED : INV_KEEP;
 }
@@ -277,7 +277,7 @@ int inv_hold_evict_overdue(void)
         inv_word w =
             atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
         unsigned evicted;
-        bool pending = inv_word_owner(w) == inv_process.slot + 1 && inv_word_reclaim(w) &&
+        bool pending = inv_word_owner(w) == inv_own_name() && inv_word_reclaim(w) &&
                        inv_word_holder(w) != INV_NOBODY;
         if (!pending || seen.asked_ns[core] == 0)
             seen.asked_ns[core] = pending ? now : 0;

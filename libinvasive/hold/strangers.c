@@ -21,25 +21,7 @@ static const uint64_t PERIOD_NS = 10000000;
 static const double BUSY = 0.1, QUIET = 0.02;
 enum { QUIET_LOOKS = 20 };
 
-_Atomic uint32_t inv_strangers_count;
-
-static struct {
-    /* Thread ids, 0: free.  Written by the thread itself, and by the look that does not find it any
-     * more: compare-and-swap, relaxed, since a wrong one makes for a worse guess only */
-    _Atomic int32_t threads[INV_STRANGERS];
-    /* Was management asked for when the first thread was created?  0: not known yet, 1 yes, 2 no.
-     * Writer: inv_creates_strangers; relaxed: any thread finds the same */
-    _Atomic int asked;
-    /* A thread is in inv_strangers_look, which writes what follows */
-    _Atomic bool looking;
-    _Atomic uint64_t next_ns; /* of the next look; relaxed */
-    struct {
-        int32_t tid[INV_STRANGERS];
-        uint64_t cpu_ns[INV_STRANGERS];
-        uint64_t at_ns;
-        unsigned quiet;
-    } last;
-} strangers;
+struct inv_strangers inv_strangers;
 static __thread bool own_threads __attribute__((tls_model("initial-exec")));
 
 void inv_creates_own_threads(bool own) { own_threads = own; }
@@ -49,12 +31,12 @@ bool inv_creates_strangers(void)
 {
     if (own_threads)
         return false;
-    if (atomic_load_explicit(&strangers.asked, memory_order_relaxed) == 0) {
+    if (atomic_load_explicit(&inv_strangers.asked, memory_order_relaxed) == 0) {
         const char *mode = inv_getenv("INVASIVE");
         bool asked = inv_asked() && !(mode && strcmp(mode, "off") == 0);
-        atomic_store_explicit(&strangers.asked, asked ? 1 : 2, memory_order_relaxed);
+        atomic_store_explicit(&inv_strangers.asked, asked ? 1 : 2, memory_order_relaxed);
     }
-    return atomic_load_explicit(&strangers.asked, memory_order_relaxed) == 1;
+    return atomic_load_explicit(&inv_strangers.asked, memory_order_relaxed) == 1;
 }
 
 /* Not the cached id of a thread that holds a core: a child of a fork would have it, too. */
@@ -64,8 +46,8 @@ static void replace_stranger(int32_t from, int32_t to)
 {
     for (unsigned i = 0; i < INV_STRANGERS; i++) {
         int32_t expected = from;
-        if (atomic_load_explicit(&strangers.threads[i], memory_order_relaxed) == from &&
-            atomic_compare_exchange_strong_explicit(&strangers.threads[i], &expected, to,
+        if (atomic_load_explicit(&inv_strangers.threads[i], memory_order_relaxed) == from &&
+            atomic_compare_exchange_strong_explicit(&inv_strangers.threads[i], &expected, to,
                                                     memory_order_relaxed, memory_order_relaxed))
             return;
     }
@@ -74,7 +56,7 @@ static void replace_stranger(int32_t from, int32_t to)
 void inv_stranger_begins(void)
 {
     replace_stranger(0, own_tid());
-    atomic_fetch_add_explicit(&inv_strangers_count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&inv_strangers.count, 1, memory_order_relaxed);
 }
 
 void inv_stranger_ends(void) { replace_stranger(own_tid(), 0); }
@@ -93,15 +75,15 @@ static uint64_t taken_ns(unsigned *count)
 {
     uint64_t taken = 0;
     for (unsigned i = 0; i < INV_STRANGERS; i++) {
-        int32_t tid = atomic_load_explicit(&strangers.threads[i], memory_order_relaxed);
+        int32_t tid = atomic_load_explicit(&inv_strangers.threads[i], memory_order_relaxed);
         uint64_t cpu = tid ? inv_thread_cpu_ns(tid) : 0;
         if (tid && cpu == 0)
             replace_stranger(tid, 0); /* it has ended in a way that we do not see */
-        uint64_t before = tid == strangers.last.tid[i] ? strangers.last.cpu_ns[i] : 0;
+        uint64_t before = tid == inv_strangers.last.tid[i] ? inv_strangers.last.cpu_ns[i] : 0;
         if (cpu > before && !holds_core(tid))
             taken += cpu - before;
-        strangers.last.tid[i] = tid;
-        strangers.last.cpu_ns[i] = cpu;
+        inv_strangers.last.tid[i] = tid;
+        inv_strangers.last.cpu_ns[i] = cpu;
         *count += tid != 0;
     }
     return taken;
@@ -111,39 +93,40 @@ static void decide_placement(double part)
 {
     bool by_kernel = inv_placed_by_kernel();
     inv_assert(part >= 0);
-    inv_assert(atomic_load_explicit(&strangers.looking, memory_order_relaxed)); /* by the caller */
-    strangers.last.quiet = part < QUIET ? strangers.last.quiet + 1 : 0;
+    inv_assert(atomic_load_explicit(&inv_strangers.looking, memory_order_relaxed)); /* by the caller */
+    inv_strangers.last.quiet = part < QUIET ? inv_strangers.last.quiet + 1 : 0;
     if (!by_kernel && part > BUSY)
         inv_place_by_kernel(true);
-    else if (by_kernel && strangers.last.quiet >= QUIET_LOOKS)
+    else if (by_kernel && inv_strangers.last.quiet >= QUIET_LOOKS)
         inv_place_by_kernel(false);
 }
 
 void inv_strangers_look(void)
 {
     uint64_t now = inv_now_ns();
-    if (now < atomic_load_explicit(&strangers.next_ns, memory_order_relaxed) || inv_process.anonymous ||
-        inv_unpinned() || !inv_threads_are_bound() ||
-        atomic_exchange_explicit(&strangers.looking, true, memory_order_acquire))
+    if (now < atomic_load_explicit(&inv_strangers.next_ns, memory_order_relaxed) ||
+        inv_process.anonymous || inv_unpinned() || !inv_threads_are_bound() ||
+        atomic_exchange_explicit(&inv_strangers.looking, true, memory_order_acquire))
         return;
     INV_UNCANCELLED;
     int saved = errno;
     unsigned count = 0;
     uint64_t taken = taken_ns(&count);
     inv_assert(count <= INV_STRANGERS);
-    if (strangers.last.at_ns)
-        decide_placement((double)taken / (double)(now - strangers.last.at_ns));
-    strangers.last.at_ns = now;
-    atomic_store_explicit(&strangers.next_ns, now + PERIOD_NS + count * PERIOD_NS / 8, memory_order_relaxed);
-    atomic_store_explicit(&strangers.looking, false, memory_order_release);
+    if (inv_strangers.last.at_ns)
+        decide_placement((double)taken / (double)(now - inv_strangers.last.at_ns));
+    inv_strangers.last.at_ns = now;
+    atomic_store_explicit(&inv_strangers.next_ns, now + PERIOD_NS + count * PERIOD_NS / 8,
+                          memory_order_relaxed);
+    atomic_store_explicit(&inv_strangers.looking, false, memory_order_release);
     errno = saved;
 }
 
 void inv_strangers_forget(void)
 {
-    memset(strangers.threads, 0, sizeof strangers.threads);
-    memset(&strangers.last, 0, sizeof strangers.last);
-    atomic_store(&inv_strangers_count, 0);
-    atomic_store(&strangers.next_ns, 0);
-    atomic_store(&strangers.looking, false);
+    memset(inv_strangers.threads, 0, sizeof inv_strangers.threads);
+    memset(&inv_strangers.last, 0, sizeof inv_strangers.last);
+    atomic_store(&inv_strangers.count, 0);
+    atomic_store(&inv_strangers.next_ns, 0);
+    atomic_store(&inv_strangers.looking, false);
 }

@@ -15,6 +15,29 @@
 #include <stdint.h>
 
 enum { INV_STRANGERS = 64 }; /* how many strangers are looked at, the first that begin */
+
+/* Others than strangers.c read `count` only. */
+extern struct inv_strangers {
+    /* How many strangers there have been.  Writers: inv_stranger_begins, inv_strangers_forget.  relaxed:
+     * a hint */
+    _Atomic uint32_t count;
+    /* Thread ids, 0: free.  Written by the thread itself, and by the look that does not find it any
+     * more: compare-and-swap, relaxed, since a wrong one makes for a worse guess only */
+    _Atomic int32_t threads[INV_STRANGERS];
+    /* Was management asked for when the first thread was created?  0: not known yet, 1 yes, 2 no.
+     * Writer: inv_creates_strangers; relaxed: any thread finds the same */
+    _Atomic int asked;
+    /* A thread is in inv_strangers_look, which writes what follows */
+    _Atomic bool looking;
+    _Atomic uint64_t next_ns; /* of the next look; relaxed */
+    struct {
+        int32_t tid[INV_STRANGERS];
+        uint64_t cpu_ns[INV_STRANGERS];
+        uint64_t at_ns;
+        unsigned quiet;
+    } last;
+} inv_strangers;
+
 /* The calling thread is a stranger: called at its start, and at its end.  Lock-free. */
 void inv_stranger_begins(void);
 void inv_stranger_ends(void);
@@ -24,10 +47,6 @@ void inv_creates_own_threads(bool own);
 /* Are threads that the calling thread creates strangers?  False where no management is asked
  * for. */
 bool inv_creates_strangers(void);
-
-/* How many strangers there have been.  Writers: inv_stranger_begins, inv_strangers_forget.  relaxed: a
- * hint. */
-extern _Atomic uint32_t inv_strangers_count;
 
 /* Look at how much the strangers compute, if the last look was long enough ago, and decide.  Any thread
  * of a managed process that binds its threads to cores; one at a time looks, others return at once. */

@@ -39,12 +39,12 @@ void inv_waits_forget(void)
 
 static bool held_by_us(int core)
 {
-    return core >= 0 && inv_word_holder(inv_core_word(core)) == inv_process.slot + 1;
+    return core >= 0 && inv_word_holder(inv_core_word(core)) == inv_own_name();
 }
 
 static bool owned_by_us(int core)
 {
-    return core >= 0 && inv_word_owner(inv_core_word(core)) == inv_process.slot + 1;
+    return core >= 0 && inv_word_owner(inv_core_word(core)) == inv_own_name();
 }
 
 /* The home core of this thread's wait; INV_NO_CORE when another thread's is in the slot. */

@@ -21,7 +21,7 @@ void inv_want(bool wants)
     for (unsigned core = 0; core < inv_process.ncores; core++) {
         inv_word w =
             atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
-        if (inv_word_owner(w) == inv_process.slot + 1 && inv_word_reclaim(w) &&
+        if (inv_word_owner(w) == inv_own_name() && inv_word_reclaim(w) &&
             inv_core_reclaim_cancel(t, core, inv_process.slot))
             inv_core_offer(t, core, inv_process.slot);
     }

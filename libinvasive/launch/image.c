@@ -646,7 +646,7 @@ static bool is_foreign(struct walk *w, struct inv_image *image)
     return true;
 }
 
-static enum inv_image_verdict judge_program(struct walk *w, struct inv_image *image)
+static enum inv_image_fit judge_program(struct walk *w, struct inv_image *image)
 {
     const struct object *program = &w->objects[0];
     w->interpreter = interpreter_of(program);
@@ -673,7 +673,7 @@ static void resolve_origin(struct walk *w, struct object *program)
         program->origin = kept;
 }
 
-static enum inv_image_verdict judge_file(struct walk *w, struct inv_image *image)
+static enum inv_image_fit judge_file(struct walk *w, struct inv_image *image)
 {
     struct object file;
     if (!map_file(&file, image->file))
@@ -716,7 +716,7 @@ void inv_image_look(struct inv_image *image, const char *file, const char *prelo
                     const char *library_path)
 {
     int error = errno;
-    *image = (struct inv_image){.verdict = INV_IMAGE_FITS};
+    *image = (struct inv_image){.fit = INV_IMAGE_FITS};
     int n = snprintf(image->file, sizeof image->file, "%s", file);
     for (int i = 0; i < SCRIPTS && follow_script(image); i++)
         ;
@@ -725,7 +725,7 @@ void inv_image_look(struct inv_image *image, const char *file, const char *prelo
     if (n < (int)sizeof image->file && w != MAP_FAILED) {
         w->preload = preload;
         w->library_path = library_path;
-        image->verdict = judge_file(w, image);
+        image->fit = judge_file(w, image);
         for (unsigned i = 0; i < w->count; i++)
             unmap_file(&w->objects[i]);
         unmap_file(&w->openmp);

@@ -16,7 +16,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum inv_image_verdict {
+enum inv_image_fit {
     INV_IMAGE_FITS,    /* or nothing is known against it */
     INV_IMAGE_STATIC,  /* no dynamic linker: nothing is preloaded */
     INV_IMAGE_FOREIGN, /* its dynamic linker cannot load our libraries */
@@ -29,7 +29,7 @@ enum {
 };
 
 struct inv_image {
-    enum inv_image_verdict verdict;
+    enum inv_image_fit fit;
     char file[INV_IMAGE_PATH_BYTES];   /* the program; of a script its interpreter */
     char object[INV_IMAGE_PATH_BYTES]; /* INV_IMAGE_OPENMP: the program or the library that needs it */
     char need[INV_IMAGE_NEED_BYTES];   /* FOREIGN: the reason; OPENMP: the version, or SYMBOL@VERSION */

@@ -144,8 +144,8 @@ static bool is_first(const struct inv_image *image, char *const envp[])
     struct inv_request request = inv_request_of(INV_SAY);
     size_t name = launch ? strcspn(launch, "/") : 0;
     request.launch = inv_hash(INV_HASH_BASIS, launch ? launch : "", name);
-    request.launch = inv_hash(request.launch, &image->verdict, sizeof image->verdict);
-    if (image->verdict == INV_IMAGE_OPENMP)
+    request.launch = inv_hash(request.launch, &image->fit, sizeof image->fit);
+    if (image->fit == INV_IMAGE_OPENMP)
         request.launch = inv_hash_text(request.launch, image->object);
     uint64_t until_ns = inv_now_ns() + ASK_TIMEOUT_MS * NS_PER_MS;
     int first = socket && *socket ? ask_rmd(socket, &request, until_ns) : -1;
@@ -164,7 +164,7 @@ static bool is_first(const struct inv_image *image, char *const envp[])
 static int format_line(char *line, const struct inv_image *i, const char *who)
 {
     bool itself = !strcmp(i->object, i->file);
-    if (i->verdict == INV_IMAGE_OPENMP)
+    if (i->fit == INV_IMAGE_OPENMP)
         return snprintf(line, LINE_BYTES,
                         "%s: %s needs %s of libgomp.so.1, which our OpenMP runtime has not: %s runs "
                         "unmanaged. Build invasive for that compiler (configure "
@@ -174,10 +174,10 @@ static int format_line(char *line, const struct inv_image *i, const char *who)
                     "%s: %s cannot load our libraries (%s): it runs unmanaged, and so do others of "
                     "its kind.\n",
                     who, i->file,
-                    i->verdict == INV_IMAGE_STATIC ? "it is linked statically" : i->need);
+                    i->fit == INV_IMAGE_STATIC ? "it is linked statically" : i->need);
 }
 
-static void say_verdict(struct work *work, const char *who)
+static void say_misfit(struct work *work, const char *who)
 {
     int n = format_line(work->line, &work->image, who);
     if (n > 0 && n < LINE_BYTES)
@@ -254,11 +254,11 @@ char *const *inv_preload_environment(const char *file, bool search, char *const 
     const char *value = all + sizeof PRELOAD;
     judge_file(work, file, search, value, value_of(envp, "LD_LIBRARY_PATH"));
     /* valgrind's tools are static, and start the program with what LD_PRELOAD names */
-    bool valgrind = image->verdict == INV_IMAGE_STATIC && value_of(envp, "VALGRIND_LAUNCHER");
-    if (image->verdict != INV_IMAGE_FITS && !valgrind && is_first(image, envp))
-        say_verdict(work, who);
+    bool valgrind = image->fit == INV_IMAGE_STATIC && value_of(envp, "VALGRIND_LAUNCHER");
+    if (image->fit != INV_IMAGE_FITS && !valgrind && is_first(image, envp))
+        say_misfit(work, who);
     errno = error;
-    switch (image->verdict) {
+    switch (image->fit) {
     case INV_IMAGE_STATIC:
         return envp;
     case INV_IMAGE_FITS:

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     srandom(1);
     for (int p = 4; p < argc; p++) {
         inv_image_look(&image, argv[p], argv[1], NULL);
-        printf("%d %s\n", image.verdict, image.need);
+        printf("%d %s\n", image.fit, image.need);
         size_t bytes = read_program(argv[p]);
         for (int i = atoi(argv[3]); i > 0; i--) {
             write_damaged(argv[2], bytes);

@@ -211,8 +211,8 @@ struct inv_claim inv_claim_now(void)
     for (unsigned core = 0; core < inv_process.ncores; core++) {
         inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
                                           memory_order_relaxed);
-        claim.owned_cores += inv_word_owner(w) == inv_process.slot + 1;
-        claim.held_cores += inv_word_holder(w) == inv_process.slot + 1;
+        claim.owned_cores += inv_word_owner(w) == inv_own_name();
+        claim.held_cores += inv_word_holder(w) == inv_own_name();
     }
     return claim;
 }

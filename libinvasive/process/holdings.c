@@ -14,7 +14,7 @@ static inv_word word_of(int core)
 
 bool inv_core_is_held(int core)
 {
-    return inv_word_holder(word_of(core)) == inv_process.slot + 1;
+    return inv_word_holder(word_of(core)) == inv_own_name();
 }
 
 bool inv_hold_is_of(int hold, int tid)
@@ -31,7 +31,7 @@ int inv_tokens_held(void)
 
 bool inv_core_is_owned(int core)
 {
-    return inv_word_owner(word_of(core)) == inv_process.slot + 1;
+    return inv_word_owner(word_of(core)) == inv_own_name();
 }
 
 int inv_some_held_core(unsigned k)
@@ -53,7 +53,7 @@ bool inv_hold_is_owned(void)
 int inv_first_owned_core(void)
 {
     for (unsigned core = 0; core < inv_process.ncores; core++)
-        if (inv_word_owner(inv_core_word((int)core)) == inv_process.slot + 1)
+        if (inv_word_owner(inv_core_word((int)core)) == inv_own_name())
             return (int)core;
     return INV_NO_CORE;
 }
@@ -68,7 +68,7 @@ uint64_t inv_held_ns(uint64_t now)
     for (unsigned core = 0; core < inv_process.ncores; core++) {
         struct inv_core *c = inv_core_at(t, core);
         if (inv_word_holder(atomic_load_explicit(&c->word, memory_order_relaxed)) !=
-            inv_process.slot + 1)
+            inv_own_name())
             continue;
         uint64_t since = atomic_load_explicit(&c->since_ns, memory_order_relaxed);
         if (since && since < now)

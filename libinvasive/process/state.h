@@ -51,6 +51,12 @@ static inline bool inv_unpinned(void)
     return inv_managed() && (inv_process.emulated || inv_process.alone);
 }
 
+/* What the words of the core table and the boards call the process: 0 is no process. */
+static inline unsigned inv_own_name(void)
+{
+    return inv_process.slot + 1;
+}
+
 static inline struct inv_slot *inv_own_slot(void)
 {
     return inv_slot_at(inv_process.table, inv_process.slot);

@@ -101,7 +101,7 @@ static void unlock_heard(struct heard *h)
 
 static bool is_owned(int hold)
 {
-    return hold == INV_HOLD_TOKEN || inv_word_owner(inv_core_word(hold)) == inv_process.slot + 1;
+    return hold == INV_HOLD_TOKEN || inv_word_owner(inv_core_word(hold)) == inv_own_name();
 }
 
 static int number_of(int hold)
@@ -179,7 +179,7 @@ void inv_tool_tell_loss(int hold)
         return;
     INV_UNCANCELLED;
     struct heard *h = heard_of(hold);
-    if (h && inv_word_holder(inv_core_word(hold)) != inv_process.slot + 1)
+    if (h && inv_word_holder(inv_core_word(hold)) != inv_own_name())
         tell_departure(h, hold, INV_TOOL_EVICTED);
     if (h)
         unlock_heard(h);
@@ -212,7 +212,7 @@ static void tell_holdings(void)
     for (int core = 0; !inv_process.anonymous && core < (int)inv_process.ncores; core++) {
         struct heard *h = heard_of(core);
         inv_word w = inv_core_word(core);
-        bool held = inv_word_holder(w) == inv_process.slot + 1 && !inv_word_handed(w);
+        bool held = inv_word_holder(w) == inv_own_name() && !inv_word_handed(w);
         if (held && tool_to_tell(h) && h->held == 0)
             tell_arrival(h, core);
         unlock_heard(h);

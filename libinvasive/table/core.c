@@ -418,7 +418,7 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
     unsigned owner = inv_word_owner(w) - 1;
     inv_assert(inv_word_holder(w) == INV_NOBODY && inv_word_reclaim(w));
     if (inv_word_owner(w) == INV_ELSEWHERE) {
-        /* partner: rmd's bell thread, which acquires it, and then inv_core_left */
+        /* partner: rmd's bell thread, which acquires it, and then inv_core_is_free */
         atomic_fetch_add(&t->rmd_bell, 1);
         inv_futex_wake(&t->rmd_bell, 1, true);
     }
@@ -584,7 +584,7 @@ bool inv_core_withdraw(struct inv_table *t, unsigned core)
     return inv_word_holder(w) == INV_NOBODY;
 }
 
-bool inv_core_left(struct inv_table *t, unsigned core)
+bool inv_core_is_free(struct inv_table *t, unsigned core)
 {
     return inv_word_holder(word_of(t, core)) == INV_NOBODY;
 }

@@ -82,11 +82,12 @@ int inv_core_own(struct inv_table *t, unsigned core, int new_owner);
 /*
  * withdraw, expel, admit: rmd moves the core between domains.  Withdrawn, it has the owner
  * INV_ELSEWHERE and is asked for: its holder gives it up at its next scheduling point and rings
- * rmd's bell, and no process takes it.  True when it has no holder.  expel: the holder does not
- * hold it any more; the caller keeps its thread away.  admit: this domain's, without an owner.
+ * rmd's bell, and no process takes it.  True: it has no holder, as inv_core_is_free says later.
+ * expel: the holder does not hold it any more; the caller keeps its thread away.  admit: this
+ * domain's, without an owner.
  */
 bool inv_core_withdraw(struct inv_table *t, unsigned core);
-bool inv_core_left(struct inv_table *t, unsigned core);
+bool inv_core_is_free(struct inv_table *t, unsigned core);
 void inv_core_expel(struct inv_table *t, unsigned core);
 void inv_core_admit(struct inv_table *t, unsigned core);
 

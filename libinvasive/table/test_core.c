@@ -159,13 +159,13 @@ static void test_another_domain(void)
     struct inv_table *t = table(2, INV_MODE_PINNED);
     inv_core_own(t, 0, 0);
     uint32_t bell = atomic_load(&inv_slot_at(t, 0)->bell);
-    CHECK(inv_core_borrow(t, 0, 1) && !inv_core_withdraw(t, 0) && !inv_core_left(t, 0));
+    CHECK(inv_core_borrow(t, 0, 1) && !inv_core_withdraw(t, 0) && !inv_core_is_free(t, 0));
     CHECK(atomic_load(&inv_slot_at(t, 0)->bell) != bell); /* it may be about to wait for it */
     CHECK(reserved(t, 0) && inv_core_reclaim(t, 0, 0) == INV_RECLAIM_NOT_OWNER);
     park(t, 2, 0);
     CHECK(atomic_load(&t->rmd_bell) == 0 && inv_core_lend(t, 0, 1));
     inv_core_offer(t, 0, 1);
-    CHECK(atomic_load(&t->rmd_bell) == 1 && inv_core_left(t, 0) && !woken(t, 2, 0, 0));
+    CHECK(atomic_load(&t->rmd_bell) == 1 && inv_core_is_free(t, 0) && !woken(t, 2, 0, 0));
     CHECK(!inv_core_borrow(t, 0, 0) && !inv_core_borrow(t, 0, 1) && !inv_core_borrow(t, 0, 2));
     inv_core_admit(t, 0);
     inv_core_offer(t, 0, INV_MAX_SLOTS);
@@ -174,7 +174,7 @@ static void test_another_domain(void)
     inv_core_admit(t, 0); /* asked back: the holder keeps it */
     CHECK(holder(t, 0) == 3 && !reserved(t, 0) && !inv_core_withdraw(t, 0));
     inv_core_expel(t, 0);
-    CHECK(inv_core_left(t, 0) && !inv_core_lend(t, 0, 2) && !inv_core_borrow(t, 0, 2));
+    CHECK(inv_core_is_free(t, 0) && !inv_core_lend(t, 0, 2) && !inv_core_borrow(t, 0, 2));
     inv_table_unmap(t);
 }
 

@@ -264,7 +264,7 @@ static bool take_away(unsigned core, unsigned *seed)
             inv_core_expel(table, core);
             expelled++;
         }
-        left = inv_core_left(table, core);
+        left = inv_core_is_free(table, core);
         if (!left)
             wait_on(&table->rmd_bell, seen, PROCESSES);
     }
@@ -306,7 +306,7 @@ static void *manager(void *arg)
         unsigned core = random_below(&seed, CORES);
         if (take_away(core, &seed)) {
             compute_elsewhere(core, &seed);
-            if (!inv_core_left(table, core))
+            if (!inv_core_is_free(table, core))
                 fail("a process holds a core of another domain", PROCESSES, (int)core);
             moved++;
         }

@@ -151,12 +151,6 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
     return true;
 }
 
-void shim_arrival_wait(struct shim_arrival *a)
-{
-    if (a->comm && a->comm->line)
-        await_arrivals(a);
-}
-
 int shim_arrival_wait_request(struct shim_arrival *a, MPI_Request *request)
 {
     /* The last rank to arrive wakes the sleepers.  So does each rank that has completed the
@@ -196,7 +190,7 @@ void shim_arrival_barrier(struct shim_arrival *a, struct shim_comm *c, const voi
         return;
     MPI_Request request;
     if (c->line)
-        shim_arrival_wait(a);
+        await_arrivals(a);
     else if (shim_pmpi.Ibarrier(c->handle, &request) == MPI_SUCCESS)
         shim_wait_collective(&request, c, call_site);
 }

@@ -24,8 +24,6 @@ struct shim_arrival {
  * the same answer. */
 bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void *call_site);
 int shim_arrival_wait_request(struct shim_arrival *a, MPI_Request *request);
-/* For a function without a non-blocking form: waits until all have arrived. */
-void shim_arrival_wait(struct shim_arrival *a);
 void shim_arrival_end(struct shim_arrival *a);
 
 /* --- before a function that cannot be split.  Each returns when all ranks have arrived; what they

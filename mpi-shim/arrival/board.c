@@ -54,7 +54,7 @@ static void make_board(struct shim_comm *c)
     c->board_first = first;
     c->header = inv_arrival_line_at(inv_process.table, (unsigned)first);
     c->line = c->header + 1;
-    atomic_store_explicit(&c->line[c->rank].slot, inv_process.slot + 1, memory_order_relaxed);
+    atomic_store_explicit(&c->line[c->rank].slot, inv_own_name(), memory_order_relaxed);
 }
 
 void shim_comm_board(struct shim_comm *c)

@@ -17,12 +17,6 @@
 #define MAGIC UINT64_C(0x7372656472646d72) /* "rmdrders" */
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-/* Only rmd's main thread reads and writes it. */
-static struct {
-    struct rmd_persisted_memory *memory; /* NULL: no order and no power cap */
-    int fd;
-} persisted = {.fd = -1};
-
 static struct rmd_persisted_memory *map_memory(int fd)
 {
     void *p = mmap(NULL, sizeof(struct rmd_persisted_memory), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -30,30 +24,30 @@ static struct rmd_persisted_memory *map_memory(int fd)
     return p == MAP_FAILED ? NULL : p;
 }
 
-static void drop_memory(void)
+static void drop_memory(struct rmd_persisted *p)
 {
-    if (!persisted.memory)
+    if (!p->memory)
         return;
-    munmap(persisted.memory, sizeof *persisted.memory);
-    close(persisted.fd);
-    persisted.memory = NULL;
+    munmap(p->memory, sizeof *p->memory);
+    close(p->fd);
+    p->memory = NULL;
 }
 
-static bool make_memory(void)
+static bool make_memory(struct rmd_persisted *p)
 {
-    persisted.fd = memfd_create("invasive-rmd-orders", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (persisted.fd >= 0 && !inv_memory_resize(persisted.fd, sizeof *persisted.memory) &&
-        !fcntl(persisted.fd, F_ADD_SEALS, SEALS))
-        persisted.memory = map_memory(persisted.fd);
-    if (persisted.memory) {
-        persisted.memory->version = RMD_PERSISTED_VERSION;
-        persisted.memory->bytes = (uint32_t)sizeof *persisted.memory;
-        persisted.memory->magic = MAGIC;
+    p->fd = memfd_create("invasive-rmd-orders", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (p->fd >= 0 && !inv_memory_resize(p->fd, sizeof *p->memory) &&
+        !fcntl(p->fd, F_ADD_SEALS, SEALS))
+        p->memory = map_memory(p->fd);
+    if (p->memory) {
+        p->memory->version = RMD_PERSISTED_VERSION;
+        p->memory->bytes = (uint32_t)sizeof *p->memory;
+        p->memory->magic = MAGIC;
         return true;
     }
     rmd_log(RMD_WARNING, "orders are not kept for a restart: %s", strerror(errno));
-    if (persisted.fd >= 0)
-        close(persisted.fd);
+    if (p->fd >= 0)
+        close(p->fd);
     return false;
 }
 
@@ -67,49 +61,49 @@ static bool has_orders(const struct rmd_persisted_orders *s)
     return s->nusers || s->ndrained || *s->policy.chosen;
 }
 
-void rmd_persisted_save(const struct rmd_persisted_orders *now, void (*store)(int fd))
+void rmd_persisted_save(struct rmd_persisted *p, const struct rmd_persisted_orders *now)
 {
     const struct rmd_power_knob *knob;
-    bool any = has_orders(now) || rmd_persisted_power(&knob), fresh = any && !persisted.memory;
-    if (!any && persisted.memory) {
-        store(-1);
-        drop_memory();
+    bool any = has_orders(now) || rmd_persisted_power(p, &knob), fresh = any && !p->memory;
+    if (!any && p->memory) {
+        p->store(-1);
+        drop_memory(p);
     }
-    if (!any || (fresh && !make_memory()))
+    if (!any || (fresh && !make_memory(p)))
         return;
-    uint32_t next = !atomic_load_explicit(&persisted.memory->valid, memory_order_relaxed);
-    memcpy(&persisted.memory->copy[next], now, bytes_of(now));
+    uint32_t next = !atomic_load_explicit(&p->memory->valid, memory_order_relaxed);
+    memcpy(&p->memory->copy[next], now, bytes_of(now));
     /* release: the next rmd, which reads `valid`, finds the copy complete */
-    atomic_store_explicit(&persisted.memory->valid, next, memory_order_release);
+    atomic_store_explicit(&p->memory->valid, next, memory_order_release);
     if (fresh)
-        store(persisted.fd);
+        p->store(p->fd);
 }
 
-unsigned rmd_persisted_power(const struct rmd_power_knob **knob)
+unsigned rmd_persisted_power(const struct rmd_persisted *p, const struct rmd_power_knob **knob)
 {
-    if (!persisted.memory)
+    if (!p->memory)
         return 0;
-    *knob = persisted.memory->knob;
-    return atomic_load_explicit(&persisted.memory->nknobs, memory_order_relaxed);
+    *knob = p->memory->knob;
+    return atomic_load_explicit(&p->memory->nknobs, memory_order_relaxed);
 }
 
 /* One copy suffices: while it is written there is nothing to restore. */
-void rmd_persisted_save_power(const struct rmd_power_knob *knob, unsigned count,
-                              void (*store)(int fd))
+void rmd_persisted_save_power(struct rmd_persisted *p, const struct rmd_power_knob *knob,
+                              unsigned count)
 {
-    bool fresh = count && !persisted.memory;
-    if ((!count && !persisted.memory) || (fresh && !make_memory()))
+    bool fresh = count && !p->memory;
+    if ((!count && !p->memory) || (fresh && !make_memory(p)))
         return;
-    atomic_store(&persisted.memory->nknobs, 0);
+    atomic_store(&p->memory->nknobs, 0);
     if (count)
-        memcpy(persisted.memory->knob, knob, count * sizeof *knob);
+        memcpy(p->memory->knob, knob, count * sizeof *knob);
     /* release: as in rmd_persisted_save */
-    atomic_store_explicit(&persisted.memory->nknobs, count, memory_order_release);
+    atomic_store_explicit(&p->memory->nknobs, count, memory_order_release);
     if (fresh)
-        store(persisted.fd);
-    if (!count && !has_orders(&persisted.memory->copy[atomic_load(&persisted.memory->valid)])) {
-        store(-1);
-        drop_memory();
+        p->store(p->fd);
+    if (!count && !has_orders(&p->memory->copy[atomic_load(&p->memory->valid)])) {
+        p->store(-1);
+        drop_memory(p);
     }
 }
 
@@ -146,18 +140,17 @@ static bool is_plausible(const struct rmd_persisted_memory *m)
     return good;
 }
 
-const struct rmd_persisted_orders *rmd_persisted_load(int fd)
+const struct rmd_persisted_orders *rmd_persisted_load(struct rmd_persisted *p, int fd)
 {
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
-    bool ours =
-        !fstat(fd, &st) && st.st_size == sizeof *persisted.memory && seals >= 0 &&
-        (seals & F_SEAL_SHRINK);
+    bool ours = !fstat(fd, &st) && st.st_size == sizeof *p->memory && seals >= 0 &&
+                (seals & F_SEAL_SHRINK);
     struct rmd_persisted_memory *m = ours ? map_memory(fd) : NULL;
     if (m && is_plausible(m)) {
-        drop_memory();
-        persisted.memory = m;
-        persisted.fd = fd;
+        drop_memory(p);
+        p->memory = m;
+        p->fd = fd;
         return &m->copy[atomic_load(&m->valid)];
     }
     if (m)

@@ -56,30 +56,39 @@ struct rmd_persisted_memory {
     struct rmd_power_knob knob[RMD_POWER_KNOBS];
 };
 
+/* What rmd has persisted.  Zeros but for `store` at first.  Only rmd's main thread uses it. */
+struct rmd_persisted {
+    struct rmd_persisted_memory *memory; /* NULL: no order and no power cap */
+    int fd;                              /* of `memory` */
+    /* Called with the descriptor when the memory is new, and with -1 when no order and no power cap
+     * is left. */
+    void (*store)(int fd);
+};
+
 /*
  * rmd_persisted_save - replaces the persisted orders.  They are complete at any time, whenever rmd
- * is killed.  store: is called with the descriptor when the memory is new, and with -1 when no
- * order and no power cap is left.
+ * is killed.
  */
-void rmd_persisted_save(const struct rmd_persisted_orders *now, void (*store)(int fd));
+void rmd_persisted_save(struct rmd_persisted *persisted, const struct rmd_persisted_orders *now);
 
 /*
  * rmd_persisted_load - takes over the orders of a former rmd, before any save.  Owns fd from then
  * on, also if it fails.  Returns NULL with errno; EPROTO: another version, or no orders.  Else all
  * values are within bounds, and unchanged until the next save.
  */
-const struct rmd_persisted_orders *rmd_persisted_load(int fd);
+const struct rmd_persisted_orders *rmd_persisted_load(struct rmd_persisted *persisted,
+                                                      int fd);
 
 /*
  * rmd_persisted_save_power - replaces the settings that the end of the power cap restores; count 0:
  *                            none.  The machine must have these settings at the time of the call.
- *                            store: as above.
  * rmd_persisted_power - those settings, by a former rmd after rmd_persisted_load; returns their
  * number.
  */
-void rmd_persisted_save_power(const struct rmd_power_knob *knob, unsigned count,
-                              void (*store)(int fd));
-unsigned rmd_persisted_power(const struct rmd_power_knob **knob);
+void rmd_persisted_save_power(struct rmd_persisted *persisted, const struct rmd_power_knob *knob,
+                              unsigned count);
+unsigned rmd_persisted_power(const struct rmd_persisted *persisted,
+                             const struct rmd_power_knob **knob);
 
 /*
  * rmd_persisted_policy - the entry for a policy chosen (NULL: none) in place of the configured one.

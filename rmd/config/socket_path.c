@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_TRIES = 100, LOCK_PAUSE_MS = 10 };
+enum { LOCK_PAUSE_MS = 10 };
 
 /* NULL: the address is no path. */
 static const char *path_of(const struct sockaddr *address)
@@ -24,10 +24,9 @@ static const char *path_of(const struct sockaddr *address)
 }
 
 /* What is no path has no directory.  The result is for unlock_directory. */
-static int lock_directory(const struct sockaddr *address)
+static int lock_directory(const struct sockaddr *address, unsigned *tries)
 {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000};
-    static unsigned tries = LOCK_TRIES; /* for all locks together */
     const char *path = path_of(address);
     char directory[sizeof((struct sockaddr_un *)0)->sun_path + 1];
     if (!path)
@@ -37,7 +36,7 @@ static int lock_directory(const struct sockaddr *address)
     if (slash)
         slash[slash == directory] = '\0'; /* "/" is one, too */
     int fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (; fd >= 0 && tries; tries--) {
+    for (; fd >= 0 && *tries; --*tries) {
         if (!flock(fd, LOCK_EX | LOCK_NB) || (errno != EWOULDBLOCK && errno != EINTR))
             break;
         nanosleep(&pause, NULL);
@@ -89,9 +88,10 @@ static int bind_path(int fd, const struct sockaddr *address, socklen_t size)
     return bind(fd, address, size);
 }
 
-int rmd_path_listen(int fd, const struct sockaddr *address, socklen_t size, int backlog)
+int rmd_path_listen(int fd, const struct sockaddr *address, socklen_t size, int backlog,
+                    unsigned *lock_tries)
 {
-    int lock = lock_directory(address);
+    int lock = lock_directory(address, lock_tries);
     int failed = bind_path(fd, address, size);
     if (!failed && listen(fd, backlog)) {
         int saved = errno;

@@ -12,11 +12,15 @@
 
 #include <sys/socket.h>
 
+/* Tries to lock a directory, for a second in all. */
+enum { RMD_PATH_LOCK_TRIES = 100 };
+
 /* bind() and listen(), of a socket of any family.  Takes over a stale path, on which no process
- * listens.  0, or -1 with errno, and no file is left; ENOTSOCK: the path is no socket.  Any process
- * that may read a directory can lock it, so all waits for locks of one rmd together take at most a
- * second. */
-int rmd_path_listen(int fd, const struct sockaddr *address, socklen_t size, int backlog);
+ * listens.  0, or -1 with errno, and no file is left; ENOTSOCK: the path is no socket.
+ *   lock_tries  that are left, RMD_PATH_LOCK_TRIES at first.  Any process that may read a directory
+ *               can lock it, so an rmd has one such number for all of its sockets */
+int rmd_path_listen(int fd, const struct sockaddr *address, socklen_t size, int backlog,
+                    unsigned *lock_tries);
 
 /* Why that failed, and what to do. */
 const char *rmd_path_error(int error);

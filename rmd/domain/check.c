@@ -237,7 +237,7 @@ static void rescue_domain(struct rmd_domain *d)
     uint64_t begun = rmd_rate_limit_clock();
     inv_rescue(d->table);
     rmd_state_save(d);
-    rmd_rate_limit_charge(d->uid, rmd_rate_limit_clock() - begun);
+    rmd_rate_limit_charge(&d->shared->rates, d->uid, rmd_rate_limit_clock() - begun);
 }
 
 bool rmd_domain_check(struct rmd_domain *d)

@@ -43,7 +43,8 @@ bool rmd_domain_withdraw(struct rmd_domain *d, unsigned core)
 
 bool rmd_domain_has_left(struct rmd_domain *d, unsigned core)
 {
-    if (d->grant[core] == RMD_REVOKING && (!rmd_domain_owns_cores(d) || inv_core_left(d->table, core)))
+    if (d->grant[core] == RMD_REVOKING &&
+        (!rmd_domain_owns_cores(d) || inv_core_is_free(d->table, core)))
         d->grant[core] = RMD_NOT_GRANTED;
     rmd_state_save_grant(d, core);
     return d->grant[core] == RMD_NOT_GRANTED;

@@ -244,7 +244,8 @@ void rmd_domain_add_event(const struct rmd_domain *d, const struct rmd_process *
                           enum inv_event_kind kind, unsigned before, unsigned after,
                           const char *text)
 {
-    rmd_event((struct inv_event){.kind = kind,
+    rmd_event(&d->shared->events,
+              (struct inv_event){.kind = kind,
                                  .uid = d->uid,
                                  .pid = p->pid,
                                  .rank = p->rank,

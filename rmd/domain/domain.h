@@ -8,6 +8,9 @@
 #define RMD_DOMAIN_H
 
 #include "rmd/config/control_protocol.h"
+#include "rmd/host/rate_limit.h"
+#include "rmd/host/subuid.h"
+#include "rmd/journal/events.h"
 #include "rmd/journal/report.h"
 #include "rmd/policy/policy.h"
 #include "libinvasive/table/protocol.h"
@@ -51,10 +54,20 @@ enum rmd_grant {
     RMD_GRANTED
 };
 
+/* What the domains of an rmd share.  Zeros at first, but for rates.persons. */
+struct rmd_shared {
+    struct rmd_persons persons;
+    struct rmd_rate_limits rates;
+    struct rmd_events events;
+    struct rmd_reports_kept reports;
+    struct rmd_trace *orphans; /* trace.h: traces that end later than their domains */
+};
+
 /* What rmd_domain_new is told of a domain.  It does not change. */
 struct rmd_domain_options {
     const struct inv_topology *topology; /* copied */
     enum rmd_smt smt;
+    struct rmd_shared *shared; /* not copied */
     uid_t uid;               /* of the domain's user, for events */
     unsigned procs_hint;     /* 0 unknown */
     const double *delivered; /* of a core by each core, 0 unknown; may be NULL; not copied */

@@ -47,6 +47,7 @@ struct rmd_domain {
     /* as rmd_domain_options and rmd_domain_rules say */
     struct inv_topology topology;
     enum rmd_smt smt;
+    struct rmd_shared *shared;
     uid_t uid;
     unsigned procs_hint;
     const double *delivered;

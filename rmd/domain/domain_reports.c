@@ -19,7 +19,7 @@ int rmd_domain_submit_report(struct rmd_domain *d, pid_t pid,
         return -1;
     rmd_debug("process %d brought the report of rank %d on %s", (int)pid, r.report.rank,
               r.report.host);
-    rmd_reports_add(&d->dead, &r);
+    rmd_reports_add(&d->shared->reports, &d->dead, &r);
     return 0;
 }
 

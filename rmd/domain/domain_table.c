@@ -175,7 +175,7 @@ void rmd_domain_close(struct rmd_domain *d)
             rmd_domain_unwatch(d, s); /* the loop would come back to what is freed */
     drop_table(d);
     free(d->header);
-    rmd_reports_free(&d->dead);
+    rmd_reports_free(&d->shared->reports, &d->dead);
 }
 
 struct rmd_domain *rmd_domain_new(const struct rmd_domain_options *options)
@@ -185,6 +185,7 @@ struct rmd_domain *rmd_domain_new(const struct rmd_domain_options *options)
         return NULL;
     d->topology = *options->topology;
     d->smt = options->smt;
+    d->shared = options->shared;
     d->uid = options->uid;
     d->procs_hint = options->procs_hint;
     d->delivered = options->delivered;

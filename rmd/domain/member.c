@@ -43,7 +43,7 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     report.report.left = left;
     rmd_debug("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
               freed);
-    rmd_reports_add(&d->dead, &report);
+    rmd_reports_add(&d->shared->reports, &d->dead, &report);
     rmd_trace_gone(d, slot, left);
     rmd_record_clear(d->table, d->table_fd, slot);
     for (unsigned c = 0; c < d->topology.ncores; c++)
@@ -92,10 +92,12 @@ static void process_died(struct rmd_source *source, uint32_t events)
 {
     (void)events;
     struct rmd_process *p = (void *)((char *)source - offsetof(struct rmd_process, pidfd));
-    uid_t uid = p->domain->uid;
+    struct rmd_domain *d = p->domain;
+    struct rmd_rate_limits *rates = &d->shared->rates;
+    uid_t uid = d->uid;
     uint64_t begun = rmd_rate_limit_clock();
-    remove_and_divide(p->domain, (unsigned)(p - p->domain->procs), false);
-    rmd_rate_limit_charge(uid, rmd_rate_limit_clock() - begun);
+    remove_and_divide(d, (unsigned)(p - d->procs), false);
+    rmd_rate_limit_charge(rates, uid, rmd_rate_limit_clock() - begun);
 }
 
 int rmd_domain_watch(struct rmd_domain *d, unsigned slot, int pidfd)

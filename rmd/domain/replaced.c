@@ -118,7 +118,7 @@ static void check_members(struct rmd_domain *d, uint64_t begun)
  * user above the rate limit until a later check. */
 static void check_within_limit(struct rmd_domain *d, uint64_t begun)
 {
-    bool waits = rmd_rate_limit_due_ns(d->uid) > inv_now_ns();
+    bool waits = rmd_rate_limit_due_ns(&d->shared->rates, d->uid) > inv_now_ns();
     if (d->closed_files.fd >= 0 && d->closed_files_wait != waits) {
         d->closed_files_wait = waits;
         if (waits)
@@ -129,7 +129,7 @@ static void check_within_limit(struct rmd_domain *d, uint64_t begun)
     if (waits)
         return;
     check_members(d, begun);
-    rmd_rate_limit_charge(d->uid, rmd_rate_limit_clock() - begun);
+    rmd_rate_limit_charge(&d->shared->rates, d->uid, rmd_rate_limit_clock() - begun);
 }
 
 void rmd_replaced_check(struct rmd_domain *d) { check_within_limit(d, rmd_rate_limit_clock()); }

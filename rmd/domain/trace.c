@@ -224,11 +224,9 @@ static void join_if_done(struct rmd_trace **place)
 }
 
 /* Traces without a domain.  Their threads end later, since the disk may be slow. */
-static struct rmd_trace *orphans;
-
-static void join_orphans(void)
+static void join_orphans(struct rmd_shared *shared)
 {
-    for (struct rmd_trace **place = &orphans, *x; (x = *place) != NULL;) {
+    for (struct rmd_trace **place = &shared->orphans, *x; (x = *place) != NULL;) {
         join_if_done(place);
         if (*place == x)
             place = &x->next;
@@ -237,11 +235,12 @@ static void join_orphans(void)
 
 /* A person that has been forgotten and comes back has one trace at a time, too; and disks that do
  * not answer may keep so many threads of all. */
-static bool may_start(uid_t uid)
+static bool may_start(const struct rmd_domain *d)
 {
+    struct rmd_persons *persons = &d->shared->persons;
     unsigned n = 0;
-    for (const struct rmd_trace *x = orphans; x; x = x->next, n++)
-        if (rmd_person(x->uid) == rmd_person(uid))
+    for (const struct rmd_trace *x = d->shared->orphans; x; x = x->next, n++)
+        if (rmd_person(persons, x->uid) == rmd_person(persons, d->uid))
             return false;
     return n < ORPHANS_MAX;
 }
@@ -294,9 +293,9 @@ static void handle_file_checked(struct rmd_source *source, uint32_t events)
 int rmd_trace_start(struct rmd_domain *d, uid_t taker, int client)
 {
     join_if_done(&d->ending);
-    join_orphans();
+    join_orphans(d->shared);
     struct rmd_trace *x = NULL;
-    if (d->starting || d->trace || d->ending || !may_start(d->uid))
+    if (d->starting || d->trace || d->ending || !may_start(d))
         errno = EBUSY;
     else
         x = calloc(1, sizeof *x);
@@ -351,19 +350,19 @@ void rmd_trace_close(struct rmd_domain *d)
         d->starting = NULL;
     }
     if (d->ending) {
-        d->ending->next = orphans;
-        orphans = d->ending;
+        d->ending->next = d->shared->orphans;
+        d->shared->orphans = d->ending;
         d->ending = NULL;
     }
-    join_orphans();
+    join_orphans(d->shared);
 }
 
-void rmd_trace_end(void)
+void rmd_trace_end(struct rmd_shared *shared)
 {
     const struct timespec pause = {.tv_nsec = CLOSE_PAUSE_NS};
-    for (int i = 0; i < CLOSE_TRIES && orphans; i++) {
-        join_orphans();
-        if (orphans)
+    for (int i = 0; i < CLOSE_TRIES && shared->orphans; i++) {
+        join_orphans(shared);
+        if (shared->orphans)
             nanosleep(&pause, NULL);
     }
 }

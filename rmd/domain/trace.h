@@ -31,6 +31,6 @@ void rmd_trace_close(struct rmd_domain *domain);
 
 /* All domains are freed, and rmd ends: waits a moment for their traces, however many.  A trace on a
  * disk that does not answer ends with the process. */
-void rmd_trace_end(void);
+void rmd_trace_end(struct rmd_shared *shared);
 
 #endif

@@ -147,10 +147,11 @@ static bool write_settings(const struct rmd_power *p)
 }
 
 int rmd_power_limit(struct rmd_power *p, const char *root, struct rmd_power_cap cap,
-                    rmd_power_note *note)
+                    rmd_power_note *note, void *context)
 {
     p->root = root;
     p->note = note;
+    p->context = context;
     p->count = 0;
     int failed = plan_packages(p, cap);
     if (failed > 0)
@@ -160,7 +161,7 @@ int rmd_power_limit(struct rmd_power *p, const char *root, struct rmd_power_cap 
         errno = failed > 0 ? ENOTSUP : errno;
         return -1;
     }
-    p->note(p->knob, p->count);
+    p->note(p->context, p->knob, p->count);
     if (write_settings(p))
         return 0;
     int saved = errno;
@@ -184,6 +185,6 @@ bool rmd_power_put_back(const char *root, const struct rmd_power_knob *knob, uns
 void rmd_power_restore(struct rmd_power *p)
 {
     if (p->count && rmd_power_put_back(p->root, p->knob, p->count))
-        p->note(NULL, 0);
+        p->note(p->context, NULL, 0);
     p->count = 0;
 }

@@ -27,11 +27,12 @@ struct rmd_power_knob {
 };
 
 /* Write down what is to be put back, should we be killed; none: nothing any more. */
-typedef void rmd_power_note(const struct rmd_power_knob *knob, unsigned count);
+typedef void rmd_power_note(void *context, const struct rmd_power_knob *knob, unsigned count);
 
 struct rmd_power {
     const char *root;
     rmd_power_note *note;
+    void *context; /* of `note` */
     const char *how; /* for people */
     struct rmd_sysfile off; /* the switch of a package whose limits have no effect */
     unsigned count;
@@ -50,7 +51,7 @@ struct rmd_power {
  * then everything is as it was.
  */
 int rmd_power_limit(struct rmd_power *power, const char *root, struct rmd_power_cap cap,
-                    rmd_power_note *note);
+                    rmd_power_note *note, void *context);
 /* Everything as it was before.  Called again: nothing. */
 void rmd_power_restore(struct rmd_power *power);
 /* The same of what a former rmd has set.  What is not there any more is left out.  False with

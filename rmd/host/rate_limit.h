@@ -6,10 +6,12 @@
  * a processor of rmd's main thread.  rmd serves a person above that limit later.  A person that has
  * asked for little may take a fifth of a second at once: some hundred processes that join.
  *
- * Only rmd's main thread calls the functions with a user.
+ * Only the holder of the loop's turn uses a struct rmd_rate_limits.
  */
 #ifndef RMD_RATE_LIMIT_H
 #define RMD_RATE_LIMIT_H
+
+#include "rmd/host/subuid.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,9 +36,21 @@ uint64_t rmd_rate_limit_add_event(uint64_t due_ns, uint64_t spent_ns);
 
 /* Processor time of the calling thread, in nanoseconds.  Thread safe. */
 uint64_t rmd_rate_limit_clock(void);
+
+/* Of all persons.  Zeros but for `persons` at first.  When more persons ask at the same time than
+ * there are buckets, the one with the smallest debt is reused. */
+enum { RMD_RATE_LIMIT_BUCKETS = 64 };
+struct rmd_rate_limits {
+    struct rmd_persons *persons;
+    struct rmd_bucket {
+        uid_t uid;
+        uint64_t due_ns; /* 0: free */
+    } buckets[RMD_RATE_LIMIT_BUCKETS];
+};
+
 /* Charges the user's person for one event that took `ns`. */
-void rmd_rate_limit_charge(uid_t uid, uint64_t ns);
+void rmd_rate_limit_charge(struct rmd_rate_limits *limits, uid_t uid, uint64_t ns);
 /* The time (inv_now_ns) from which on rmd may serve the user; in the past for most. */
-uint64_t rmd_rate_limit_due_ns(uid_t uid);
+uint64_t rmd_rate_limit_due_ns(struct rmd_rate_limits *limits, uid_t uid);
 
 #endif

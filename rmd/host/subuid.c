@@ -28,7 +28,6 @@ enum {
     LINE_BYTES = 512,
     RANGES_MAX = 1 << 16,
     FILE_BYTES = 1 << 22, /* more is not read */
-    CACHED = 1024,        /* IDs */
     DEPTH = 8,            /* of ranges in ranges */
 };
 #define LOOK_NS UINT64_C(1000000000)
@@ -163,19 +162,6 @@ uid_t rmd_subuids_owner(struct rmd_subuids *all, const char *passwd, uid_t uid)
 
 /* --- the file */
 
-/* Only rmd's main thread reads and writes it. */
-static struct {
-    const char *file;
-    struct rmd_subuids *ranges; /* of the file as it was at the last look; NULL: none */
-    struct stat seen;           /* zeros: it was not there */
-    uint64_t looked_ns;
-    int complained; /* the errno of what was told last */
-    struct {
-        bool known;
-        uid_t uid, person;
-    } cache[CACHED];
-} subuid;
-
 static bool same_state(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -184,7 +170,7 @@ static bool same_state(const struct stat *a, const struct stat *b)
 }
 
 /* NULL with errno. */
-static struct rmd_subuids *read_ranges(int fd, const struct stat *st)
+static struct rmd_subuids *read_ranges(const struct rmd_persons *p, int fd, const struct stat *st)
 {
     unsigned wrong;
     size_t bytes = st->st_size < FILE_BYTES ? (size_t)st->st_size : FILE_BYTES, have = 0;
@@ -195,75 +181,75 @@ static struct rmd_subuids *read_ranges(int fd, const struct stat *st)
     free(text);
     if (all && wrong)
         rmd_log(RMD_WARNING, "%s: %u lines are no USER:FIRST:COUNT of user IDs, and are left out",
-                subuid.file, wrong);
+                p->file, wrong);
     if (all && st->st_size > FILE_BYTES)
-        rmd_log(RMD_WARNING, "%s: what is beyond %d bytes is left out", subuid.file, FILE_BYTES);
+        rmd_log(RMD_WARNING, "%s: what is beyond %d bytes is left out", p->file, FILE_BYTES);
     return all;
 }
 
 /* What cannot be read changes nothing, and is told once. */
-static bool keep_ranges(int error)
+static bool keep_ranges(struct rmd_persons *p, int error)
 {
-    if (error != subuid.complained)
+    if (error != p->complained)
         rmd_log(RMD_WARNING, "cannot read %s (%s): subordinate user IDs stay as they were known",
-                subuid.file, strerror(error));
-    subuid.complained = error;
+                p->file, strerror(error));
+    p->complained = error;
     return false;
 }
 
-static bool set_ranges(struct rmd_subuids *now, const struct stat *st)
+static bool set_ranges(struct rmd_persons *p, struct rmd_subuids *now, const struct stat *st)
 {
-    bool changed = subuid.ranges || now;
-    rmd_subuids_free(subuid.ranges);
-    subuid.ranges = now;
-    subuid.seen = *st;
-    subuid.complained = 0;
-    memset(subuid.cache, 0, sizeof subuid.cache);
+    bool changed = p->ranges || now;
+    rmd_subuids_free(p->ranges);
+    p->ranges = now;
+    p->seen = *st;
+    p->complained = 0;
+    memset(p->cache, 0, sizeof p->cache);
     return changed;
 }
 
-static bool check_file(void)
+static bool check_file(struct rmd_persons *p)
 {
     static const struct stat missing;
     struct stat st;
-    int fd = open(subuid.file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = open(p->file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT || errno == ENOTDIR ? set_ranges(NULL, &missing)
-                                                   : keep_ranges(errno);
+        return errno == ENOENT || errno == ENOTDIR ? set_ranges(p, NULL, &missing)
+                                                   : keep_ranges(p, errno);
     int error = fstat(fd, &st) ? errno : S_ISREG(st.st_mode) ? 0 : EINVAL;
     bool changed = false;
     if (error) {
-        changed = keep_ranges(error);
-    } else if (!same_state(&st, &subuid.seen)) {
-        struct rmd_subuids *now = read_ranges(fd, &st);
-        changed = now ? set_ranges(now, &st) : keep_ranges(ENOMEM);
+        changed = keep_ranges(p, error);
+    } else if (!same_state(&st, &p->seen)) {
+        struct rmd_subuids *now = read_ranges(p, fd, &st);
+        changed = now ? set_ranges(p, now, &st) : keep_ranges(p, ENOMEM);
     }
     close(fd);
     return changed;
 }
 
-void rmd_subuid_use(const char *path)
+void rmd_subuid_use(struct rmd_persons *p, const char *path)
 {
-    subuid.file = path;
-    subuid.looked_ns = 0;
-    set_ranges(NULL, &(struct stat){0});
-    rmd_subuid_check();
+    p->file = path;
+    p->looked_ns = 0;
+    set_ranges(p, NULL, &(struct stat){0});
+    rmd_subuid_check(p);
 }
 
-bool rmd_subuid_check(void)
+bool rmd_subuid_check(struct rmd_persons *p)
 {
     uint64_t now = inv_now_ns();
-    if (!subuid.file || (subuid.looked_ns && now - subuid.looked_ns < LOOK_NS))
+    if (!p->file || (p->looked_ns && now - p->looked_ns < LOOK_NS))
         return false;
-    subuid.looked_ns = now;
-    return check_file();
+    p->looked_ns = now;
+    return check_file(p);
 }
 
-static uid_t find_person(uid_t uid)
+static uid_t find_person(const struct rmd_persons *p, uid_t uid)
 {
     uid_t person = uid, owner = uid;
     for (int depth = 0; depth < DEPTH; depth++) {
-        owner = person ? rmd_subuids_owner(subuid.ranges, PASSWD, person) : person;
+        owner = person ? rmd_subuids_owner(p->ranges, PASSWD, person) : person;
         if (owner == person)
             return person;
         person = owner;
@@ -271,15 +257,15 @@ static uid_t find_person(uid_t uid)
     return uid; /* ranges that have each other */
 }
 
-uid_t rmd_person(uid_t uid)
+uid_t rmd_person(struct rmd_persons *p, uid_t uid)
 {
-    if (!subuid.ranges)
+    if (!p->ranges)
         return uid;
-    unsigned at = (unsigned)uid % CACHED;
-    if (!subuid.cache[at].known || subuid.cache[at].uid != uid) {
-        subuid.cache[at].person = find_person(uid);
-        subuid.cache[at].uid = uid;
-        subuid.cache[at].known = true;
+    unsigned at = (unsigned)uid % RMD_PERSONS_CACHED;
+    if (!p->cache[at].known || p->cache[at].uid != uid) {
+        p->cache[at].person = find_person(p, uid);
+        p->cache[at].uid = uid;
+        p->cache[at].known = true;
     }
-    return subuid.cache[at].person;
+    return p->cache[at].person;
 }

@@ -4,13 +4,15 @@
  *
  * A person is a user with its subordinate IDs.  Shares, limits and rate limits are the person's.
  * Trust is not: tables, signals and reports stay each user ID's own.
- * Only rmd's main thread calls what has no `const struct rmd_subuids`.
+ * Only rmd's main thread uses a struct rmd_persons.
  */
 #ifndef RMD_SUBUID_H
 #define RMD_SUBUID_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct rmd_subuids;
@@ -27,10 +29,25 @@ void rmd_subuids_free(struct rmd_subuids *all);
  * where the line's user is root or not known, or where the ID has a line in `passwd` (a path). */
 uid_t rmd_subuids_owner(struct rmd_subuids *all, const char *passwd, uid_t uid);
 
+enum { RMD_PERSONS_CACHED = 1024 }; /* IDs */
+
+/* Persons by a file.  Zeros at first: every ID is a person. */
+struct rmd_persons {
+    const char *file;
+    struct rmd_subuids *ranges; /* of the file as it was at the last look; NULL: none */
+    struct stat seen;           /* zeros: it was not there */
+    uint64_t looked_ns;
+    int complained; /* the errno of what was told last */
+    struct {
+        bool known;
+        uid_t uid, person;
+    } cache[RMD_PERSONS_CACHED];
+};
+
 /* Use this file from now on, which may be missing; NULL: none, and every ID is a person. */
-void rmd_subuid_use(const char *file);
+void rmd_subuid_use(struct rmd_persons *persons, const char *file);
 /* Look whether the file has changed, once a second at most.  True: persons may be others now. */
-bool rmd_subuid_check(void);
-uid_t rmd_person(uid_t uid);
+bool rmd_subuid_check(struct rmd_persons *persons);
+uid_t rmd_person(struct rmd_persons *persons, uid_t uid);
 
 #endif

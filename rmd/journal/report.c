@@ -14,13 +14,6 @@ enum { REPORTS_MAX = 64, RECORDS_BYTES_MAX = 1 << 13, ALL_BYTES_MAX = 1 << 14 };
 enum { REPORTS_MAX = 4096, RECORDS_BYTES_MAX = 1 << 26, ALL_BYTES_MAX = 1 << 28 };
 #endif
 
-/* Of all domains: those that have reports, and what their records take.  Only the holder of the
- * loop's turn reads and writes it. */
-static struct {
-    struct rmd_reports *holders;
-    uint64_t bytes;
-} kept;
-
 /* Copies the used part of the process's record.  rmd does not interpret it. */
 static struct inv_record *copy_record(struct inv_record *r, uint32_t *bytes)
 {
@@ -93,21 +86,22 @@ struct rmd_report rmd_report_copy(const struct rmd_report *from)
     return to;
 }
 
-static void drop_record(struct rmd_reports *all, struct rmd_report *r)
+static void drop_record(struct rmd_reports_kept *kept, struct rmd_reports *all,
+                        struct rmd_report *r)
 {
     inv_assert(all->record_bytes >= r->report.record_bytes);
-    inv_assert(kept.bytes >= r->report.record_bytes);
+    inv_assert(kept->bytes >= r->report.record_bytes);
     all->record_bytes -= r->report.record_bytes;
-    kept.bytes -= r->report.record_bytes;
+    kept->bytes -= r->report.record_bytes;
     r->report.record_bytes = 0;
     free(r->record);
     r->record = NULL;
 }
 
-static bool reserve_report(struct rmd_reports *all)
+static bool reserve_report(struct rmd_reports_kept *kept, struct rmd_reports *all)
 {
     if (all->count == REPORTS_MAX) {
-        drop_record(all, &all->items[0]);
+        drop_record(kept, all, &all->items[0]);
         memmove(all->items, all->items + 1, (REPORTS_MAX - 1) * sizeof *all->items);
         all->count--;
         all->forgotten++;
@@ -123,58 +117,60 @@ static bool reserve_report(struct rmd_reports *all)
     return true;
 }
 
-static void drop_oldest_records(struct rmd_reports *all, uint64_t most)
+static void drop_oldest_records(struct rmd_reports_kept *kept, struct rmd_reports *all,
+                                uint64_t most)
 {
     for (unsigned i = 0; i < all->count && all->record_bytes > most; i++)
-        drop_record(all, &all->items[i]);
+        drop_record(kept, all, &all->items[i]);
 }
 
-static struct rmd_reports *largest_reports(void)
+static struct rmd_reports *largest_reports(const struct rmd_reports_kept *kept)
 {
-    struct rmd_reports *found = kept.holders;
-    for (struct rmd_reports *one = kept.holders; one; one = one->next)
+    struct rmd_reports *found = kept->holders;
+    for (struct rmd_reports *one = kept->holders; one; one = one->next)
         if (one->record_bytes > found->record_bytes)
             found = one;
     return found;
 }
 
-static void list_holder(struct rmd_reports *all)
+static void list_holder(struct rmd_reports_kept *kept, struct rmd_reports *all)
 {
     if (all->holds)
         return;
     all->holds = true;
-    all->next = kept.holders;
-    kept.holders = all;
+    all->next = kept->holders;
+    kept->holders = all;
 }
 
-void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
+void rmd_reports_add(struct rmd_reports_kept *kept, struct rmd_reports *all,
+                     struct rmd_report *report)
 {
-    if (!reserve_report(all)) { /* a report less */
+    if (!reserve_report(kept, all)) { /* a report less */
         free(report->record);
         return;
     }
     inv_assert(all->count < all->capacity && all->count < REPORTS_MAX);
-    list_holder(all);
+    list_holder(kept, all);
     all->items[all->count++] = *report;
     all->record_bytes += report->report.record_bytes;
-    kept.bytes += report->report.record_bytes;
-    drop_oldest_records(all, RECORDS_BYTES_MAX);
-    while (kept.bytes > ALL_BYTES_MAX) {
-        struct rmd_reports *most = largest_reports();
+    kept->bytes += report->report.record_bytes;
+    drop_oldest_records(kept, all, RECORDS_BYTES_MAX);
+    while (kept->bytes > ALL_BYTES_MAX) {
+        struct rmd_reports *most = largest_reports(kept);
         inv_assert(most && most->record_bytes > 0);
-        drop_oldest_records(most, most->record_bytes - 1);
+        drop_oldest_records(kept, most, most->record_bytes - 1);
     }
 }
 
-void rmd_reports_free(struct rmd_reports *all)
+void rmd_reports_free(struct rmd_reports_kept *kept, struct rmd_reports *all)
 {
-    struct rmd_reports **link = &kept.holders;
+    struct rmd_reports **link = &kept->holders;
     while (*link && *link != all)
         link = &(*link)->next;
     if (*link)
         *link = all->next;
-    inv_assert(kept.bytes >= all->record_bytes);
-    kept.bytes -= all->record_bytes;
+    inv_assert(kept->bytes >= all->record_bytes);
+    kept->bytes -= all->record_bytes;
     for (unsigned i = 0; i < all->count; i++)
         free(all->items[i].record);
     free(all->items);

@@ -17,8 +17,15 @@ struct rmd_reports {
     unsigned count, capacity;
     size_t record_bytes; /* of all of them */
     uint64_t forgotten;  /* of which there were before the oldest */
-    bool holds;          /* report.c's, as is */
+    bool holds;          /* it is in a list of kept ones, as is */
     struct rmd_reports *next;
+};
+
+/* Of all domains: those that have reports, and what their records take.  Zeros at first.  Only the
+ * holder of the loop's turn reads and writes it. */
+struct rmd_reports_kept {
+    struct rmd_reports *holders;
+    uint64_t bytes;
 };
 
 /* The report of the process in this slot as of now.
@@ -38,8 +45,9 @@ struct rmd_report rmd_report_copy(const struct rmd_report *report);
 /* Keep one, with its record.  The oldest goes when there are very many, and the oldest records when
  * they take much memory: of this domain, or of the one that has most when all together do.  The
  * domain's reports stay where they are in memory until rmd_reports_free. */
-void rmd_reports_add(struct rmd_reports *reports, struct rmd_report *report);
-void rmd_reports_free(struct rmd_reports *reports);
+void rmd_reports_add(struct rmd_reports_kept *kept, struct rmd_reports *reports,
+                     struct rmd_report *report);
+void rmd_reports_free(struct rmd_reports_kept *kept, struct rmd_reports *reports);
 
 /* Nothing is left of what the process in this slot has written into its record. */
 void rmd_record_clear(struct inv_table *table, int table_fd, unsigned slot);

@@ -314,7 +314,7 @@ static void drop_privileges(struct rmd_trace_writer *x)
 }
 
 /* seq_cst: partner is rmd_trace_writer_decide. */
-static bool wait_for_verdict(struct rmd_trace_writer *x)
+static bool wait_for_answer(struct rmd_trace_writer *x)
 {
     while (atomic_load(&x->go) == RMD_TRACE_WAIT)
         inv_futex_wait(&x->go, RMD_TRACE_WAIT, -1, false);
@@ -346,7 +346,7 @@ static void *run_thread(void *arg)
     struct rmd_trace_writer *x = arg;
     drop_privileges(x);
     receive_file(x);
-    if (wait_for_verdict(x)) {
+    if (wait_for_answer(x)) {
         write_trace(x);
     } else {
         if (x->file >= 0)
@@ -401,9 +401,9 @@ void rmd_trace_item_queue(struct rmd_trace_writer *x, struct rmd_trace_item *ite
     pthread_mutex_unlock(&x->lock);
 }
 
-void rmd_trace_writer_decide(struct rmd_trace_writer *x, enum rmd_trace_verdict verdict)
+void rmd_trace_writer_decide(struct rmd_trace_writer *x, enum rmd_trace_answer answer)
 {
-    atomic_store(&x->go, verdict); /* partner: wait_for_verdict */
+    atomic_store(&x->go, answer); /* partner: wait_for_answer */
     inv_futex_wake(&x->go, 1, false);
 }
 

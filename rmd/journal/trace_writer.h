@@ -40,14 +40,14 @@ struct rmd_trace_item {
 };
 
 /* What the thread is told when it has looked at the file. */
-enum rmd_trace_verdict { RMD_TRACE_WAIT, RMD_TRACE_BEGIN, RMD_TRACE_END };
+enum rmd_trace_answer { RMD_TRACE_WAIT, RMD_TRACE_BEGIN, RMD_TRACE_END };
 
 struct rmd_trace_writer {
     uid_t taker; /* the user of the client */
     pthread_t thread;
     _Atomic bool done; /* release: the thread will not touch this any more */
     struct rmd_source file_checked; /* the thread has looked at the file; an eventfd */
-    _Atomic uint32_t go;   /* futex: enum rmd_trace_verdict */
+    _Atomic uint32_t go;   /* futex: enum rmd_trace_answer */
     _Atomic uint32_t ends; /* futex: of tables, so far */
     int file; /* the thread's; -1 none */
     int client; /* socket of the client that asked for the trace, until the file has been checked;
@@ -78,7 +78,7 @@ struct rmd_trace_writer {
  * errno. */
 int rmd_trace_writer_start(struct rmd_trace_writer *writer, uid_t taker, int client);
 /* After that event. */
-void rmd_trace_writer_decide(struct rmd_trace_writer *writer, enum rmd_trace_verdict verdict);
+void rmd_trace_writer_decide(struct rmd_trace_writer *writer, enum rmd_trace_answer answer);
 /* The last item of a table has been queued. */
 void rmd_trace_writer_end_table(struct rmd_trace_writer *writer);
 /* True: the thread has come to its end, and is no more. */

@@ -264,11 +264,12 @@ static _Noreturn void run_holder(int listener, int client, const char *name)
 
 /* --- rmd's side */
 
-static int listen_as(const struct sockaddr_un *address, socklen_t size)
+static int listen_as(const struct sockaddr_un *address, socklen_t size, unsigned *lock_tries)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     mode_t mask = umask(0177);
-    bool good = fd >= 0 && !rmd_path_listen(fd, (const struct sockaddr *)address, size, 8);
+    bool good =
+        fd >= 0 && !rmd_path_listen(fd, (const struct sockaddr *)address, size, 8, lock_tries);
     int saved = errno;
     umask(mask);
     if (!good && fd >= 0)
@@ -277,10 +278,11 @@ static int listen_as(const struct sockaddr_un *address, socklen_t size)
     return good ? fd : -1;
 }
 
-static int fork_holder(const struct sockaddr_un *address, socklen_t size, const char *name)
+static int fork_holder(const struct sockaddr_un *address, socklen_t size, const char *name,
+                       unsigned *lock_tries)
 {
     int ends[2] = {-1, -1};
-    int listener = listen_as(address, size);
+    int listener = listen_as(address, size, lock_tries);
     pid_t pid = -1;
     if (listener >= 0 && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
         pid = fork();
@@ -390,7 +392,7 @@ void rmd_fd_holder_find(const char *socket_name, rmd_stored_callback *stored)
     holder.busy = holder.fd < 0 && errno == EBUSY;
 }
 
-void rmd_fd_holder_start(const char *socket_name)
+void rmd_fd_holder_start(const char *socket_name, unsigned *lock_tries)
 {
     char name[NAME_BYTES];
     struct sockaddr_un address;
@@ -398,7 +400,7 @@ void rmd_fd_holder_start(const char *socket_name)
     if (!can_have_holder())
         return;
     if (holder.fd < 0 && size && !holder.busy)
-        holder.fd = fork_holder(&address, size, name);
+        holder.fd = fork_holder(&address, size, name, lock_tries);
     else if (holder.busy)
         errno = EBUSY;
     char unfit[INV_SOCKET_UNFIT];

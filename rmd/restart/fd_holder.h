@@ -29,11 +29,12 @@ struct rmd_holder_message {
  * rmd_fd_holder_find - connects to the descriptor holder of a former rmd on this socket.  Passes a
  *                      copy of each stored descriptor to `stored`, which closes it.
  * rmd_fd_holder_start - afterwards: starts one if there was none.  Call it before any thread
- *                       starts. The new process is in the control group that rmd is in then
- *                       (cgroup.h). Where it cannot start, rmd logs that, and nothing is stored.
+ *                       starts.  The new process is in the control group that rmd is in then
+ *                       (cgroup.h).  Where it cannot start, rmd logs that, and nothing is stored.
+ *                       lock_tries: see socket_path.h.
  */
 void rmd_fd_holder_find(const char *socket_name, rmd_stored_callback *stored);
-void rmd_fd_holder_start(const char *socket_name);
+void rmd_fd_holder_start(const char *socket_name, unsigned *lock_tries);
 
 /* Stores a user's core table and its state (state.h); -1: drops them. */
 void rmd_fd_holder_store(uid_t uid, int table_fd, int state_fd);

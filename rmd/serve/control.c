@@ -19,6 +19,7 @@
 #include "rmd/users/users.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,23 +32,15 @@ enum {
 };
 #define FORCE_MAX_NS UINT64_C(10000000000) /* a command without a client is forgotten then */
 
-struct pending {
-    struct pending *next;
+struct rmd_pending {
+    struct rmd_pending *next;
+    struct rmd_control *of;
     struct inv_control command;
     struct inv_outcome outcome;
     struct rmd_asker asker; /* client NULL: gone, or answered */
     uint64_t begin_ns;
     bool asks; /* only; nothing has changed */
 };
-
-/* Only the loop's thread reads and writes it. */
-static struct {
-    struct pending *pending; /* newest first */
-    struct rmd_source poll_timer;
-    uint64_t executed;
-} commands = {.poll_timer.fd = -1};
-
-uint64_t rmd_control_count(void) { return commands.executed; }
 
 static bool __attribute__((format(printf, 2, 3)))
 set_refusal(struct inv_outcome *o, const char *format, ...)
@@ -60,10 +53,11 @@ set_refusal(struct inv_outcome *o, const char *format, ...)
     return false;
 }
 
-static void add_event(const struct pending *p, enum inv_event_kind kind, unsigned after,
+static void add_event(const struct rmd_pending *p, enum inv_event_kind kind, unsigned after,
                       const char *text)
 {
-    rmd_event((struct inv_event){.kind = kind,
+    rmd_event(&rmd_users_shared()->events,
+              (struct inv_event){.kind = kind,
                                  .uid = p->outcome.uid,
                                  .pid = p->outcome.pid,
                                  .rank = -1,
@@ -109,7 +103,7 @@ static unsigned count_units(const uint64_t *set)
 
 /* --- one process */
 
-static struct rmd_domain *domain_of_process(const struct pending *p, unsigned *slot)
+static struct rmd_domain *domain_of_process(const struct rmd_pending *p, unsigned *slot)
 {
     return rmd_users_find(p->command.pid, p->asker.uid, p->asker.operator, slot);
 }
@@ -152,7 +146,7 @@ static bool can_pin(struct rmd_domain *d, unsigned slot, const uint64_t *set, st
     return true;
 }
 
-static bool can_change_process(struct pending *p, struct rmd_domain *d, unsigned slot,
+static bool can_change_process(struct rmd_pending *p, struct rmd_domain *d, unsigned slot,
                                const struct rmd_order *order)
 {
     const struct inv_control *c = &p->command;
@@ -207,7 +201,7 @@ static void change_order(struct rmd_order *order, const struct inv_control *c)
         *(c->verb == INV_SHRINK ? &order->least : &order->most) = 0;
 }
 
-static bool execute_for_process(struct pending *p)
+static bool execute_for_process(struct rmd_pending *p)
 {
     struct inv_outcome *o = &p->outcome;
     const struct inv_control *c = &p->command;
@@ -242,7 +236,7 @@ static bool execute_for_process(struct pending *p)
     return true;
 }
 
-static void describe_process(struct pending *p, const struct rmd_domain *d, unsigned slot)
+static void describe_process(struct rmd_pending *p, const struct rmd_domain *d, unsigned slot)
 {
     uint64_t set[INV_CORE_WORDS] = {0};
     char list[128];
@@ -258,7 +252,7 @@ static void describe_process(struct pending *p, const struct rmd_domain *d, unsi
 /* --- users and the machine */
 
 /* What is to be limited from now on, after what the same one has said before. */
-static struct rmd_limits new_limits(const struct pending *p, uid_t uid)
+static struct rmd_limits new_limits(const struct rmd_pending *p, uid_t uid)
 {
     const struct inv_control *c = &p->command;
     struct rmd_limits l = {0};
@@ -285,7 +279,7 @@ static void describe_limits(struct inv_outcome *o)
              cores, job);
 }
 
-static bool execute_limit(struct pending *p)
+static bool execute_limit(struct rmd_pending *p)
 {
     const struct inv_control *c = &p->command;
     struct inv_outcome *o = &p->outcome;
@@ -308,7 +302,7 @@ static bool execute_limit(struct pending *p)
     return true;
 }
 
-static bool execute_drain(struct pending *p)
+static bool execute_drain(struct rmd_pending *p)
 {
     const struct inv_control *c = &p->command;
     struct inv_outcome *o = &p->outcome;
@@ -339,7 +333,7 @@ static bool execute_drain(struct pending *p)
 
 /* --- waiting for the effect */
 
-static void send_answer(struct pending *p, enum inv_outcome_status status)
+static void send_answer(struct rmd_pending *p, enum inv_outcome_status status)
 {
     void *client = p->asker.client;
     p->asker.client = NULL;
@@ -348,9 +342,9 @@ static void send_answer(struct pending *p, enum inv_outcome_status status)
         p->asker.answer(client, &p->outcome);
 }
 
-static void remove_pending(struct pending *p)
+static void remove_pending(struct rmd_pending *p)
 {
-    struct pending **link = &commands.pending;
+    struct rmd_pending **link = &p->of->pending;
     while (*link != p)
         link = &(*link)->next;
     *link = p->next;
@@ -358,7 +352,7 @@ static void remove_pending(struct pending *p)
 }
 
 /* Where the bound has passed, by force. */
-static bool is_effective(struct pending *p, uint64_t now)
+static bool is_effective(struct rmd_pending *p, uint64_t now)
 {
     if (p->command.verb == INV_LIMIT || p->command.verb == INV_DRAIN)
         return !rmd_users_moving();
@@ -375,13 +369,13 @@ static bool is_effective(struct pending *p, uint64_t now)
     return rmd_order_settled(d, slot);
 }
 
-static uint64_t deadline_ns(const struct pending *p)
+static uint64_t deadline_ns(const struct rmd_pending *p)
 {
     return p->begin_ns + (uint64_t)p->command.wait_ms * 1000000;
 }
 
 /* It has had no effect so far.  True when it is forgotten. */
-static bool check_deadline(struct pending *p, uint64_t now)
+static bool check_deadline(struct rmd_pending *p, uint64_t now)
 {
     p->outcome.took_ns = now - p->begin_ns;
     if (p->asker.client && now >= deadline_ns(p))
@@ -390,7 +384,7 @@ static bool check_deadline(struct pending *p, uint64_t now)
 }
 
 /* True when it has come to its end. */
-static bool check_effect(struct pending *p)
+static bool check_effect(struct rmd_pending *p)
 {
     uint64_t now = inv_now_ns();
     if (is_effective(p, now)) {
@@ -404,12 +398,12 @@ static bool check_effect(struct pending *p)
 }
 
 /* When its user may have it looked at. */
-static uint64_t rate_limit_due_ns(const struct pending *p)
+static uint64_t rate_limit_due_ns(const struct rmd_pending *p)
 {
-    return p->asker.operator? 0 : rmd_rate_limit_due_ns(p->asker.uid);
+    return p->asker.operator? 0 : rmd_rate_limit_due_ns(&rmd_users_shared()->rates, p->asker.uid);
 }
 
-static uint64_t next_poll_ns(const struct pending *p, uint64_t now)
+static uint64_t next_poll_ns(const struct rmd_pending *p, uint64_t now)
 {
     uint64_t wait = (now - p->begin_ns) / 4, due = rate_limit_due_ns(p), until = deadline_ns(p);
     wait = wait < POLL_MIN_NS ? POLL_MIN_NS : wait > POLL_MAX_NS ? POLL_MAX_NS : wait;
@@ -417,19 +411,19 @@ static uint64_t next_poll_ns(const struct pending *p, uint64_t now)
     return p->asker.client && until < at ? until : at;
 }
 
-static void set_poll_timer(void)
+static void set_poll_timer(const struct rmd_control *k)
 {
     uint64_t now = inv_now_ns(), at = 0;
-    for (struct pending *p = commands.pending; p; p = p->next) {
+    for (struct rmd_pending *p = k->pending; p; p = p->next) {
         uint64_t next = next_poll_ns(p, now);
         if (!at || next < at)
             at = next;
     }
-    rmd_ring_at(&commands.poll_timer, at);
+    rmd_ring_at(&k->poll_timer, at);
 }
 
 /* True when it has come to its end. */
-static bool poll_pending(struct pending *p)
+static bool poll_pending(struct rmd_pending *p)
 {
     uint64_t now = inv_now_ns();
     if (rate_limit_due_ns(p) > now)
@@ -437,39 +431,43 @@ static bool poll_pending(struct pending *p)
     uint64_t begun = rmd_rate_limit_clock();
     bool ended = check_effect(p);
     if (!p->asker.operator)
-        rmd_rate_limit_charge(p->asker.uid, rmd_rate_limit_clock() - begun);
+        rmd_rate_limit_charge(&rmd_users_shared()->rates, p->asker.uid,
+                              rmd_rate_limit_clock() - begun);
     return ended;
 }
 
 static void poll_timer_expired(struct rmd_source *source, uint32_t events)
 {
+    struct rmd_control *k = (void *)((char *)source - offsetof(struct rmd_control, poll_timer));
     (void)events;
     if (!rmd_timer_rang(source))
         return;
-    for (struct pending *p = commands.pending, *next; p; p = next) {
+    for (struct rmd_pending *p = k->pending, *next; p; p = next) {
         next = p->next;
         if (poll_pending(p))
             remove_pending(p);
     }
-    set_poll_timer();
+    set_poll_timer(k);
 }
 
-static bool open_poll_timer(void)
+static bool open_poll_timer(struct rmd_control *k)
 {
-    return commands.poll_timer.fd >= 0 || !rmd_timer_open(&commands.poll_timer, poll_timer_expired);
+    return (k->poll_timer.ready && k->poll_timer.fd >= 0) ||
+           !rmd_timer_open(&k->poll_timer, poll_timer_expired);
 }
 
-static unsigned count_pending(uid_t uid)
+static unsigned count_pending(const struct rmd_control *k, uid_t uid)
 {
+    struct rmd_persons *persons = &rmd_users_shared()->persons;
     unsigned n = 0;
-    for (struct pending *p = commands.pending; p; p = p->next)
-        n += rmd_person(p->asker.uid) == rmd_person(uid);
+    for (struct rmd_pending *p = k->pending; p; p = p->next)
+        n += rmd_person(persons, p->asker.uid) == rmd_person(persons, uid);
     return n;
 }
 
-static bool execute_command(struct pending *p)
+static bool execute_command(struct rmd_pending *p)
 {
-    if (!p->asker.operator && count_pending(p->asker.uid) >= PENDING_MAX)
+    if (!p->asker.operator && count_pending(p->of, p->asker.uid) >= PENDING_MAX)
         return set_refusal(&p->outcome, "%d commands of user %u wait for their effect: try again",
                            PENDING_MAX, (unsigned)p->asker.uid);
     switch (p->command.verb) {
@@ -487,14 +485,16 @@ static bool execute_command(struct pending *p)
     }
 }
 
-void rmd_control(const struct inv_control *command, const struct rmd_asker *asker)
+void rmd_control(struct rmd_control *k, const struct inv_control *command,
+                 const struct rmd_asker *asker)
 {
-    struct pending *p = open_poll_timer() ? calloc(1, sizeof *p) : NULL;
+    struct rmd_pending *p = open_poll_timer(k) ? calloc(1, sizeof *p) : NULL;
     if (!p) {
         struct inv_outcome none = {.status = INV_REFUSED, .text = "rmd has no memory"};
         asker->answer(asker->client, &none);
         return;
     }
+    p->of = k;
     p->command = *command;
     p->asker = *asker;
     p->begin_ns = inv_now_ns();
@@ -509,17 +509,17 @@ void rmd_control(const struct inv_control *command, const struct rmd_asker *aske
         free(p);
         return;
     }
-    commands.executed++;
-    p->next = commands.pending;
-    commands.pending = p;
+    k->executed++;
+    p->next = k->pending;
+    k->pending = p;
     if (check_effect(p))
         remove_pending(p);
-    set_poll_timer();
+    set_poll_timer(k);
 }
 
-void rmd_control_forget(const void *client)
+void rmd_control_forget(struct rmd_control *k, const void *client)
 {
-    for (struct pending *p = commands.pending; p; p = p->next)
+    for (struct rmd_pending *p = k->pending; p; p = p->next)
         if (p->asker.client == client)
             p->asker.client = NULL;
 }

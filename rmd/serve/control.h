@@ -8,6 +8,7 @@
 #define RMD_CONTROL_H
 
 #include "rmd/config/control_protocol.h"
+#include "rmd/loop/loop.h"
 
 #include <sys/types.h>
 
@@ -18,14 +19,19 @@ struct rmd_asker {
     void (*answer)(void *client, const struct inv_outcome *outcome);
 };
 
+/* Commands that wait for their effect.  Zeros at first. */
+struct rmd_control {
+    struct rmd_pending *pending;  /* newest first */
+    struct rmd_source poll_timer; /* NULL `ready`: not open */
+    uint64_t executed;            /* how many commands have been obeyed */
+};
+
 /* Carry out what any bytes of this size ask for.  asker->answer is called once, before this
  * returns or later. */
-void rmd_control(const struct inv_control *command, const struct rmd_asker *asker);
+void rmd_control(struct rmd_control *control, const struct inv_control *command,
+                 const struct rmd_asker *asker);
 
 /* The client has gone: it is not answered any more.  What it has said stays in force. */
-void rmd_control_forget(const void *client);
-
-/* How many have been obeyed. */
-uint64_t rmd_control_count(void);
+void rmd_control_forget(struct rmd_control *control, const void *client);
 
 #endif

@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "rmd/serve/metrics.h"
 #include "rmd/serve/control.h"
-#include "rmd/journal/events.h"
 #include "rmd/users/users.h"
 
 #include <inttypes.h>
@@ -187,7 +186,7 @@ static void print_process_lines(struct rmd_domain *d, void *context)
 
 /* --- of the machine */
 
-static void print_machine_lines(FILE *out, bool all)
+static void print_machine_lines(FILE *out, bool all, uint64_t commands)
 {
     uint64_t drained[INV_CORE_WORDS];
     print_head(out, "cores", "gauge", "Cores that rmd divides, drained ones too.");
@@ -197,18 +196,18 @@ static void print_machine_lines(FILE *out, bool all)
     if (!all)
         return;
     print_head(out, "commands_total", "counter", "Commands of rmctl that were obeyed.");
-    fprintf(out, "invasive_commands_total %" PRIu64 "\n", rmd_control_count());
+    fprintf(out, "invasive_commands_total %" PRIu64 "\n", commands);
     print_head(out, "events_total", "counter", "Events that there have been for rmctl events.");
-    fprintf(out, "invasive_events_total %" PRIu64 "\n", rmd_events_count());
+    fprintf(out, "invasive_events_total %" PRIu64 "\n", rmd_users_shared()->events.newest);
 }
 
-char *rmd_metrics_text(uid_t uid, bool all, size_t *bytes)
+char *rmd_metrics_text(uid_t uid, bool all, uint64_t commands, size_t *bytes)
 {
     char *text = NULL;
     struct output o = {open_memstream(&text, bytes), uid, all, 0};
     if (!o.out)
         return NULL;
-    print_machine_lines(o.out, all);
+    print_machine_lines(o.out, all, commands);
     for (o.which = 0; o.which < sizeof of_domain / sizeof *of_domain; o.which++) {
         print_head(o.out, of_domain[o.which].name, of_domain[o.which].type,
                    of_domain[o.which].help);

@@ -6,20 +6,42 @@
 #ifndef RMD_METRICS_H
 #define RMD_METRICS_H
 
+#include "rmd/serve/control.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
-/* Of one user, or of all; the caller frees it.  NULL: no memory. */
-char *rmd_metrics_text(uid_t uid, bool all, size_t *bytes);
+/* Of one user, or of all; the caller frees it.  NULL: no memory.
+ *   commands  that were obeyed so far (control.h) */
+char *rmd_metrics_text(uid_t uid, bool all, uint64_t commands, size_t *bytes);
+
+/* Zeros at first.  Only the loop's thread reads and writes it. */
+struct rmd_metrics_server {
+    struct rmd_source listener, timeout_timer; /* NULL `ready`: not open */
+    const struct rmd_control *control;         /* whose commands are counted */
+    struct rmd_metrics_client *clients;        /* newest first */
+    unsigned nclients;
+    uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
+    uint64_t due_ns;           /* of the leaky bucket of all clients together */
+    bool local; /* a socket of this machine: descriptors may be sent to it */
+    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
+    char *page;                                           /* what was made last */
+    size_t page_bytes;
+    uint64_t page_ns;
+};
 
 /*
  * rmd_metrics_serve - answers GET /metrics with the metrics of all users.
  *   where  an absolute path, @NAME (an abstract socket), 127.0.0.1:PORT or [::1]:PORT
+ *   control     whose commands are counted
+ *   lock_tries  see socket_path.h
  * A client can neither block rmd nor keep other clients out: connections are few and short, and rmd
  * closes the oldest when there are too many.  Returns 0; or -1, and has logged the reason.
  */
-int rmd_metrics_serve(const char *where);
-void rmd_metrics_close(void);
+int rmd_metrics_serve(struct rmd_metrics_server *server, const char *where,
+                      const struct rmd_control *control, unsigned *lock_tries);
+void rmd_metrics_close(struct rmd_metrics_server *server);
 
 #endif

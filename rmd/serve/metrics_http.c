@@ -17,6 +17,7 @@
 #include "rmd/config/socket_path.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,10 @@
 enum { CLIENTS_MAX = 16, HEAD_MAX = 4096, TIMEOUT_S = 5, FRESH_NS = 100000000 };
 enum { FULL_NS = 100000000 }; /* back-off of the listener when there is no room for a client */
 
-struct client {
+struct rmd_metrics_client {
     struct rmd_source source;
-    struct client *next;
+    struct rmd_metrics_server *of;
+    struct rmd_metrics_client *next;
     uint64_t until_ns;
     char head[HEAD_MAX + 1]; /* of the request */
     size_t got;
@@ -37,85 +39,75 @@ struct client {
     size_t bytes, sent;
 };
 
-/* Only the loop's thread reads and writes it. */
-static struct {
-    struct rmd_source listener, timeout_timer;
-    struct client *clients; /* newest first */
-    unsigned nclients;
-    uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
-    uint64_t due_ns;           /* of the leaky bucket of all clients together */
-    bool local; /* a socket of this machine: descriptors may be sent to it */
-    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
-    char *page; /* what was made last */
-    size_t page_bytes;
-    uint64_t page_ns;
-} http = {.listener.fd = -1, .timeout_timer.fd = -1};
-
-static void close_socket(int fd)
+static void close_socket(const struct rmd_metrics_server *h, int fd)
 {
-    if (http.local)
+    if (h->local)
         rmd_peer_close(fd);
     else
         close(fd);
 }
 
-static void drop_client(struct client *c)
+static void drop_client(struct rmd_metrics_client *c)
 {
-    struct client **link = &http.clients;
+    struct rmd_metrics_server *h = c->of;
+    struct rmd_metrics_client **link = &h->clients;
     while (*link != c)
         link = &(*link)->next;
     *link = c->next;
-    http.nclients--;
+    h->nclients--;
     rmd_unwatch(&c->source);
-    close_socket(c->source.fd);
+    close_socket(h, c->source.fd);
     free(c->answer);
     free(c);
 }
 
-static struct client *oldest_client(void)
+static struct rmd_metrics_client *oldest_client(const struct rmd_metrics_server *h)
 {
-    struct client *c = http.clients;
+    struct rmd_metrics_client *c = h->clients;
     while (c && c->next)
         c = c->next;
     return c;
 }
 
-static void set_timeout_timer(void)
+static void set_timeout_timer(const struct rmd_metrics_server *h)
 {
-    const struct client *c = oldest_client();
+    const struct rmd_metrics_client *c = oldest_client(h);
     uint64_t at = c ? c->until_ns : 0;
-    if (http.backoff_until_ns && (!at || http.backoff_until_ns < at))
-        at = http.backoff_until_ns;
-    rmd_ring_at(&http.timeout_timer, at);
+    if (h->backoff_until_ns && (!at || h->backoff_until_ns < at))
+        at = h->backoff_until_ns;
+    rmd_ring_at(&h->timeout_timer, at);
 }
 
 static void timeout_expired(struct rmd_source *source, uint32_t events)
 {
+    struct rmd_metrics_server *h =
+        (void *)((char *)source - offsetof(struct rmd_metrics_server, timeout_timer));
     (void)events;
     if (!rmd_timer_rang(source))
         return;
-    for (struct client *c; (c = oldest_client()) != NULL && c->until_ns <= inv_now_ns();)
+    for (struct rmd_metrics_client *c;
+         (c = oldest_client(h)) != NULL && c->until_ns <= inv_now_ns();)
         drop_client(c);
-    if (http.backoff_until_ns && http.backoff_until_ns <= inv_now_ns() &&
-        !rmd_watch(&http.listener, EPOLLIN))
-        http.backoff_until_ns = 0;
-    set_timeout_timer();
+    if (h->backoff_until_ns && h->backoff_until_ns <= inv_now_ns() &&
+        !rmd_watch(&h->listener, EPOLLIN))
+        h->backoff_until_ns = 0;
+    set_timeout_timer(h);
 }
 
 /* --- the answer */
 
-static const char *get_page(void)
+static const char *get_page(struct rmd_metrics_server *h)
 {
-    if (http.page && inv_now_ns() - http.page_ns < FRESH_NS)
-        return http.page;
-    free(http.page);
-    http.page = rmd_metrics_text(0, true, &http.page_bytes);
-    http.page_ns = inv_now_ns();
-    return http.page;
+    if (h->page && inv_now_ns() - h->page_ns < FRESH_NS)
+        return h->page;
+    free(h->page);
+    h->page = rmd_metrics_text(0, true, h->control->executed, &h->page_bytes);
+    h->page_ns = inv_now_ns();
+    return h->page;
 }
 
-static void set_answer(struct client *c, const char *status, const char *more, const char *body,
-                       size_t bytes, bool with_body)
+static void set_answer(struct rmd_metrics_client *c, const char *status, const char *more,
+                       const char *body, size_t bytes, bool with_body)
 {
     char head[512];
     int n = snprintf(head, sizeof head,
@@ -131,7 +123,7 @@ static void set_answer(struct client *c, const char *status, const char *more, c
     c->bytes = (size_t)n + sent_bytes;
 }
 
-static void set_error_answer(struct client *c, const char *status, const char *more)
+static void set_error_answer(struct rmd_metrics_client *c, const char *status, const char *more)
 {
     char body[128];
     int n = snprintf(body, sizeof body, "%s: GET /metrics is what there is\n", status);
@@ -144,7 +136,7 @@ static bool starts_with(const char *text, const char *with)
 }
 
 /* "GET /metrics HTTP/1.1", or with ?NAME=VALUE..., which says nothing to us. */
-static void answer_request(struct client *c)
+static void answer_request(struct rmd_metrics_client *c)
 {
     bool get = starts_with(c->head, "GET "), only_head = starts_with(c->head, "HEAD ");
     const char *target = strchr(c->head, ' '), *end = target ? strchr(target + 1, ' ') : NULL;
@@ -162,9 +154,9 @@ static void answer_request(struct client *c)
         set_error_answer(c, "404 Not Found", "");
         return;
     }
-    const char *text = get_page();
+    const char *text = get_page(c->of);
     if (text)
-        set_answer(c, "200 OK", "", text, http.page_bytes, get);
+        set_answer(c, "200 OK", "", text, c->of->page_bytes, get);
     else
         set_error_answer(c, "503 Service Unavailable", "");
 }
@@ -172,7 +164,7 @@ static void answer_request(struct client *c)
 /* --- connections */
 
 /* True when there is nothing more to do for the client. */
-static bool send_answer(struct client *c)
+static bool send_answer(struct rmd_metrics_client *c)
 {
     while (c->sent < c->bytes) {
         ssize_t n = send(c->source.fd, c->answer + c->sent, c->bytes - c->sent,
@@ -192,7 +184,7 @@ static bool send_answer(struct client *c)
 }
 
 /* True when the whole head is there, or will never be. */
-static bool receive_head(struct client *c, bool *gone)
+static bool receive_head(struct rmd_metrics_client *c, bool *gone)
 {
     bool carries; /* descriptors: then the client is dropped */
     ssize_t n = rmd_peer_receive(c->source.fd, c->head + c->got, HEAD_MAX - c->got, 0, &carries);
@@ -205,23 +197,23 @@ static bool receive_head(struct client *c, bool *gone)
            strstr(c->head, "\n\n");
 }
 
-static void back_off_until(uint64_t at_ns)
+static void back_off_until(struct rmd_metrics_server *h, uint64_t at_ns)
 {
-    rmd_unwatch(&http.listener);
-    if (http.backoff_until_ns < at_ns)
-        http.backoff_until_ns = at_ns;
-    set_timeout_timer();
+    rmd_unwatch(&h->listener);
+    if (h->backoff_until_ns < at_ns)
+        h->backoff_until_ns = at_ns;
+    set_timeout_timer(h);
 }
 
 /* begun: rmd_rate_limit_clock at the beginning of the event. */
-static void charge_clients(uint64_t begun)
+static void charge_clients(struct rmd_metrics_server *h, uint64_t begun)
 {
-    http.due_ns = rmd_rate_limit_add_event(http.due_ns, rmd_rate_limit_clock() - begun);
-    if (http.due_ns > inv_now_ns())
-        back_off_until(http.due_ns);
+    h->due_ns = rmd_rate_limit_add_event(h->due_ns, rmd_rate_limit_clock() - begun);
+    if (h->due_ns > inv_now_ns())
+        back_off_until(h, h->due_ns);
 }
 
-static void handle_events(struct client *c, uint32_t events)
+static void handle_events(struct rmd_metrics_client *c, uint32_t events)
 {
     bool gone = events & EPOLLERR;
     if (!c->answer && !gone && receive_head(c, &gone)) {
@@ -232,84 +224,91 @@ static void handle_events(struct client *c, uint32_t events)
         gone = !c->answer;
     }
     if (gone || (c->answer && send_answer(c))) {
+        struct rmd_metrics_server *h = c->of;
         drop_client(c);
-        set_timeout_timer();
+        set_timeout_timer(h);
     }
 }
 
 static void handle_client(struct rmd_source *source, uint32_t events)
 {
     uint64_t begun = rmd_rate_limit_clock();
-    handle_events((struct client *)source, events);
-    charge_clients(begun);
+    struct rmd_metrics_client *c = (struct rmd_metrics_client *)source;
+    struct rmd_metrics_server *h = c->of;
+    handle_events(c, events); /* it may be no more */
+    charge_clients(h, begun);
 }
 
-static void add_client(int fd)
+static void add_client(struct rmd_metrics_server *h, int fd)
 {
-    struct client *c = calloc(1, sizeof *c);
+    struct rmd_metrics_client *c = calloc(1, sizeof *c);
     if (c)
         c->source = (struct rmd_source){.fd = fd, .ready = handle_client};
     if (!c || rmd_watch(&c->source, EPOLLIN)) {
-        close_socket(fd);
+        close_socket(h, fd);
         free(c);
         return;
     }
+    c->of = h;
     c->until_ns = inv_now_ns() + TIMEOUT_S * UINT64_C(1000000000);
-    c->next = http.clients;
-    http.clients = c;
-    if (++http.nclients > CLIENTS_MAX)
-        drop_client(oldest_client());
-    set_timeout_timer();
+    c->next = h->clients;
+    h->clients = c;
+    if (++h->nclients > CLIENTS_MAX)
+        drop_client(oldest_client(h));
+    set_timeout_timer(h);
 }
 
 static void accept_client(struct rmd_source *source, uint32_t events)
 {
+    struct rmd_metrics_server *h = (struct rmd_metrics_server *)source; /* its first member */
     uint64_t begun = rmd_rate_limit_clock();
     (void)events;
     int fd = rmd_peer_accept(source->fd);
     if (fd >= 0)
-        add_client(fd);
+        add_client(h, fd);
     else if (rmd_peer_full())
-        back_off_until(inv_now_ns() + FULL_NS);
-    charge_clients(begun);
+        back_off_until(h, inv_now_ns() + FULL_NS);
+    charge_clients(h, begun);
 }
 
 /* --- the listener */
 
-int rmd_metrics_serve(const char *where)
+int rmd_metrics_serve(struct rmd_metrics_server *h, const char *where,
+                      const struct rmd_control *control, unsigned *lock_tries)
 {
     union rmd_metrics_address a;
     socklen_t size = rmd_metrics_address(where, &a);
     int one = 1;
     rmd_peer_begin();
-    http.local = a.any.sa_family == AF_UNIX;
-    http.listener = (struct rmd_source){
+    h->control = control;
+    h->local = a.any.sa_family == AF_UNIX;
+    h->listener = (struct rmd_source){
         socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), accept_client};
-    if (http.listener.fd >= 0 && a.any.sa_family != AF_UNIX)
-        setsockopt(http.listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    bool good = size && http.listener.fd >= 0 &&
-                !rmd_timer_open(&http.timeout_timer, timeout_expired) &&
-                !rmd_path_listen(http.listener.fd, &a.any, size, CLIENTS_MAX) &&
-                !rmd_watch(&http.listener, EPOLLIN);
+    if (h->listener.fd >= 0 && a.any.sa_family != AF_UNIX)
+        setsockopt(h->listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    bool good = size && h->listener.fd >= 0 &&
+                !rmd_timer_open(&h->timeout_timer, timeout_expired) &&
+                !rmd_path_listen(h->listener.fd, &a.any, size, CLIENTS_MAX, lock_tries) &&
+                !rmd_watch(&h->listener, EPOLLIN);
     if (!good) {
         rmd_error("cannot serve metrics at %s: %s%s", where, rmd_path_error(errno),
                   errno == EAFNOSUPPORT ? ": for rmd.service see metrics.conf in rmd(8)" : "");
         return -1;
     }
     if (*where == '/')
-        snprintf(http.path, sizeof http.path, "%s", where);
+        snprintf(h->path, sizeof h->path, "%s", where);
     return 0;
 }
 
-void rmd_metrics_close(void)
+void rmd_metrics_close(struct rmd_metrics_server *h)
 {
-    while (http.clients)
-        drop_client(http.clients);
-    if (*http.path)
-        rmd_path_remove(http.path);
-    if (http.listener.fd >= 0)
-        close(http.listener.fd);
-    free(http.page);
-    http.page = NULL;
-    http.listener.fd = -1;
+    while (h->clients)
+        drop_client(h->clients);
+    if (*h->path)
+        rmd_path_remove(h->path);
+    if (h->listener.ready && h->listener.fd >= 0)
+        close(h->listener.fd);
+    free(h->page);
+    h->page = NULL;
+    h->listener.fd = -1;
 }

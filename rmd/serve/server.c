@@ -82,6 +82,7 @@ static struct {
     unsigned nconnections;
     uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
     uint64_t later_ns;         /* when the timer rings; 0: never */
+    struct rmd_control control;
     struct inv_remote_report message; /* that is being read; most are only the request */
 } server = {.listener.fd = -1, .later.fd = -1};
 
@@ -96,7 +97,7 @@ static void close_connection(struct connection *c)
     inv_assert(server.nconnections > 0);
     server.nconnections--;
     if (c->waiting)
-        rmd_control_forget(c);
+        rmd_control_forget(&server.control, c);
     free(c->text);
     if (c->source.fd >= 0) {
         rmd_unwatch(&c->source);
@@ -364,7 +365,7 @@ static bool answer_control(struct connection *c, const void *message)
     struct inv_control command;
     memcpy(&command, message, sizeof command);
     const struct rmd_asker asker = {c->peer.uid, c->operator, c, send_outcome};
-    rmd_control(&command, &asker);
+    rmd_control(&server.control, &command, &asker);
     c->waiting = !c->answered;
     return c->answered;
 }
@@ -383,7 +384,8 @@ static bool send_events(struct connection *c)
     struct inv_event event;
     for (;;) {
         uint64_t next = c->next_event;
-        bool is = rmd_events_next(&next, c->peer.uid, c->operator, &event);
+        bool is = rmd_events_next(&rmd_users_shared()->events, &next, c->peer.uid, c->operator,
+                                  &event);
         if (!is && c->follows) {
             c->next_event = next; /* what is not for it need not be looked at again */
             return rmd_watch(&c->source, EPOLLIN) != 0;
@@ -489,7 +491,8 @@ static bool answer_request(struct connection *c, const struct inv_remote_report 
     case INV_EVENTS:
         return answer_events(c, message);
     case INV_METRICS:
-        return answer_text(c, rmd_metrics_text(c->peer.uid, c->operator, &c->text_bytes));
+        return answer_text(c, rmd_metrics_text(c->peer.uid, c->operator, server.control.executed,
+                                               &c->text_bytes));
     case INV_ADMIN_SNAPSHOT:
         return answer_admin_snapshot(c);
     case INV_TRACE:
@@ -643,15 +646,20 @@ static void receive_request(struct connection *c, uint32_t events)
 
 /* --- users that ask for much */
 
+static uint64_t rate_limit_due_ns(uid_t uid)
+{
+    return rmd_rate_limit_due_ns(&rmd_users_shared()->rates, uid);
+}
+
 static bool is_within_rate_limit(uid_t uid)
 {
-    return is_operator(uid) || rmd_rate_limit_due_ns(uid) <= inv_now_ns();
+    return is_operator(uid) || rate_limit_due_ns(uid) <= inv_now_ns();
 }
 
 static void charge_user(uid_t uid, uint64_t begun)
 {
     if (!is_operator(uid))
-        rmd_rate_limit_charge(uid, rmd_rate_limit_clock() - begun);
+        rmd_rate_limit_charge(&rmd_users_shared()->rates, uid, rmd_rate_limit_clock() - begun);
 }
 
 static void set_later_timer(uint64_t at)
@@ -667,7 +675,7 @@ static void hold_connection(struct connection *c, uint32_t events)
     rmd_unwatch(&c->source);
     c->held = true;
     c->events = events;
-    set_later_timer(rmd_rate_limit_due_ns(c->peer.uid));
+    set_later_timer(rate_limit_due_ns(c->peer.uid));
 }
 
 static void handle_client(struct rmd_source *source, uint32_t events)
@@ -717,7 +725,7 @@ static void later_timer_expired(struct rmd_source *source, uint32_t events)
         serve_held_connection(c);
     for (struct connection *c = server.connections; c; c = c->next)
         if (c->held)
-            set_later_timer(rmd_rate_limit_due_ns(c->peer.uid));
+            set_later_timer(rate_limit_due_ns(c->peer.uid));
 }
 
 /* Sends new events to the clients that follow.  Users are charged only for events that they get. */
@@ -746,9 +754,10 @@ static void send_new_events(void)
  * the middle of an answer, else the oldest one. */
 static struct connection *connection_to_close(uid_t uid)
 {
+    struct rmd_persons *persons = &rmd_users_shared()->persons;
     struct connection *oldest = NULL, *idle = NULL;
     for (struct connection *c = server.connections->next; c; c = c->next)
-        if (rmd_person(c->peer.uid) == rmd_person(uid)) {
+        if (rmd_person(persons, c->peer.uid) == rmd_person(persons, uid)) {
             oldest = c;
             idle = c->waiting || c->sending ? idle : c;
         }
@@ -757,9 +766,10 @@ static struct connection *connection_to_close(uid_t uid)
 
 static unsigned count_connections(uid_t uid)
 {
+    struct rmd_persons *persons = &rmd_users_shared()->persons;
     unsigned n = 0;
     for (struct connection *c = server.connections; c; c = c->next)
-        n += rmd_person(c->peer.uid) == rmd_person(uid);
+        n += rmd_person(persons, c->peer.uid) == rmd_person(persons, uid);
     return n;
 }
 
@@ -852,7 +862,8 @@ static int start_serving(const struct rmd_access *access)
     rmd_peer_begin();
     server.listener.ready = accept_client;
     return rmd_timer_open(&server.later, later_timer_expired) ||
-           rmd_events_watch(send_new_events) || rmd_watch(&server.listener, EPOLLIN);
+           rmd_events_watch(&rmd_users_shared()->events, send_new_events) ||
+           rmd_watch(&server.listener, EPOLLIN);
 }
 
 /* Gives the path to root and rmd's own user only, or to a group, or to all users. */
@@ -879,7 +890,7 @@ void rmd_server_make_directory(const char *name)
         rmd_log(RMD_INFO, "made directory %s", path);
 }
 
-int rmd_server_open(const char *name, const struct rmd_access *access)
+int rmd_server_open(const char *name, const struct rmd_access *access, unsigned *lock_tries)
 {
     socklen_t size = inv_socket_address(&server.address, name);
     char unfit[INV_SOCKET_UNFIT];
@@ -892,7 +903,8 @@ int rmd_server_open(const char *name, const struct rmd_access *access)
         rmd_server_make_directory(name);
     const struct sockaddr *any = (const struct sockaddr *)&server.address;
     mode_t mask = umask(0177); /* a path is for our user only, at first */
-    bool listens = server.listener.fd >= 0 && !rmd_path_listen(server.listener.fd, any, size, 128);
+    bool listens = server.listener.fd >= 0 &&
+                   !rmd_path_listen(server.listener.fd, any, size, 128, lock_tries);
     umask(mask);
     bool ok = listens && set_path_permissions(access) && !start_serving(access);
     if (!listens)
@@ -935,6 +947,8 @@ int rmd_server_inherit(int fd, const struct rmd_access *access)
     rmd_error("descriptor %d is no listening SOCK_SEQPACKET socket", fd);
     return -1;
 }
+
+const struct rmd_control *rmd_server_control(void) { return &server.control; }
 
 void rmd_server_close(void)
 {

@@ -7,6 +7,7 @@
 #define RMD_SERVER_H
 
 #include "rmd/config/settings.h"
+#include "rmd/serve/control.h"
 
 /* The users that may connect, beside root and the user that rmd runs as. */
 struct rmd_access {
@@ -19,13 +20,16 @@ struct rmd_access {
  * rmd_server_open - listens on a new socket, to which the users of `access` may connect.
  *   name  "@NAME" for an abstract socket, else a path.  With access->several a missing directory is
  *         made.  A stale path, on which no process listens, is taken over
+ *   lock_tries  see socket_path.h
  * Returns 0; or -1, and has logged the reason.
  */
-int rmd_server_open(const char *name, const struct rmd_access *access);
+int rmd_server_open(const char *name, const struct rmd_access *access, unsigned *lock_tries);
 /* The directory of a path, if it is missing; rmd_server_open does it too. */
 void rmd_server_make_directory(const char *name);
 /* The same with a socket that the starter listens on already, and removes. */
 int rmd_server_inherit(int fd, const struct rmd_access *access);
+/* What has become of commands so far, for metrics. */
+const struct rmd_control *rmd_server_control(void);
 /* Stop listening, if we do; our path is removed. */
 void rmd_server_close(void);
 

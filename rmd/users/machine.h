@@ -4,25 +4,41 @@
 #ifndef RMD_MACHINE_H
 #define RMD_MACHINE_H
 
+#include "rmd/config/persisted_orders.h"
+#include "rmd/host/delivery.h"
 #include "rmd/host/power.h"
+#include "rmd/loop/loop.h"
 #include "libinvasive/table/topology.h"
+
+/* Zeros at first.  Written by rmd's main thread, in the functions below. */
+struct rmd_machine_state {
+    struct rmd_source timer; /* NULL `ready`: samples are not taken */
+    void (*sampled)(void);
+    const char *root;
+    unsigned ncores;
+    int os_cpu[INV_MAX_CORES];
+    bool on;
+    struct rmd_delivery delivery;
+    struct rmd_power power;
+};
 
 /*
  * rmd_machine_watch - prepare to sample below `root` ("" for /; emulated cores only below another
  * one, whose CPU numbers are those of the cores).  `sampled` is called after each sample.
  * Returns 0, or -1 with errno.
  */
-int rmd_machine_watch(const struct inv_topology *topology, const char *root,
-                      void (*sampled)(void));
+int rmd_machine_watch(struct rmd_machine_state *machine, const struct inv_topology *topology,
+                      const char *root, void (*sampled)(void));
 /* Sample from now on, or do not; nothing is known any more when it ends. */
-void rmd_machine_sample(bool on);
+void rmd_machine_sample(struct rmd_machine_state *machine, bool on);
 /* Of a core by each core, 0 unknown; it stays where it is. */
-const double *rmd_machine_delivered(void);
+const double *rmd_machine_delivered(const struct rmd_machine_state *machine);
 
 /* Undoes the power cap of a killed rmd (persisted_orders.h) and sets this one until
- * rmd_machine_close.  store: as for rmd_persisted_save, or NULL.  False: it has logged the
- * reason. */
-bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*store)(int fd));
-void rmd_machine_close(void);
+ * rmd_machine_close.  orders: where the next rmd finds what is to be undone; NULL: none does.
+ * False: it has logged the reason. */
+bool rmd_machine_cap(struct rmd_machine_state *machine, const char *root, struct rmd_power_cap cap,
+                     struct rmd_persisted *orders);
+void rmd_machine_close(struct rmd_machine_state *machine);
 
 #endif

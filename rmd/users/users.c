@@ -90,7 +90,12 @@ static struct {
     const struct rmd_policy *configured, *chosen;
 
     struct rmd_formers formers; /* what a former rmd has stored, until rmd_users_take_over */
-} users = {.nonmembers.timer.fd = -1, .formers.orders = -1};
+    struct rmd_shared shared;
+} users = {.nonmembers.timer.fd = -1,
+           .formers.orders = -1,
+           .shared.rates.persons = &users.shared.persons};
+
+struct rmd_shared *rmd_users_shared(void) { return &users.shared; }
 
 /* Has the user processes that can compute?  If they are all stopped, other users get its cores. */
 static bool is_active(const struct user *u)
@@ -112,17 +117,19 @@ static unsigned effective_limit(unsigned configured_cores, unsigned ordered, uns
 static struct user *known_user(uid_t uid);
 
 /* The user and its subordinate IDs are one. */
-static uid_t person_of(const struct user *u)
+static uid_t person_of_id(uid_t uid)
 {
-    return users.options.several ? rmd_person(u->uid) : u->uid;
+    return users.options.several ? rmd_person(&users.shared.persons, uid) : uid;
 }
+
+static uid_t person_of(const struct user *u) { return person_of_id(u->uid); }
 
 /* What the file says of this ID, or of the person where it says nothing of the ID. */
 static struct rmd_user_settings settings_of(uid_t uid)
 {
     struct rmd_user_settings said = rmd_config_user(users.settings, uid);
     if (!said.given && users.options.several)
-        said = rmd_config_user(users.settings, rmd_person(uid));
+        said = rmd_config_user(users.settings, person_of_id(uid));
     said.uid = uid;
     return said;
 }
@@ -185,7 +192,8 @@ static void check_timer_expired(struct rmd_source *source, uint32_t events)
     (void)events;
     if (!rmd_timer_rang(source))
         return;
-    bool changed = cpus_changed() | (users.options.several && rmd_subuid_check());
+    bool changed = cpus_changed() |
+                   (users.options.several && rmd_subuid_check(&users.shared.persons));
     for (struct user *u = users.first; u; u = u->next) {
         changed |= rmd_domain_check(u->domain) && users.options.several;
         rmd_confinement_check(u->domain, &u->confinement);
@@ -232,7 +240,7 @@ static void set_sampling(void)
     bool needed = false;
     for (struct user *u = users.first; u; u = u->next)
         needed |= is_active(u) && looks_at_delivery(u);
-    rmd_machine_sample(needed);
+    rmd_machine_sample(users.options.machine, needed);
 }
 
 /* --- division */
@@ -384,7 +392,8 @@ static void add_share_events(void)
     for (struct user *u = users.first; u; u = u->next) {
         unsigned granted = rmd_domain_granted(u->domain);
         if (granted != u->reported_cores)
-            rmd_event((struct inv_event){.kind = INV_EVENT_SHARE,
+            rmd_event(&users.shared.events,
+                      (struct inv_event){.kind = INV_EVENT_SHARE,
                                          .uid = u->uid,
                                          .rank = -1,
                                          .before = u->reported_cores,
@@ -495,7 +504,7 @@ static void note_orders(void)
 {
     struct rmd_persisted_orders now = {0};
     unsigned left_out = 0;
-    if (!users.options.store_orders || users.recalling)
+    if (!users.options.orders || users.recalling)
         return;
     now.nusers = 0;
     now.policy = rmd_persisted_policy(users.chosen, users.configured);
@@ -511,7 +520,7 @@ static void note_orders(void)
     }
     if (left_out)
         rmd_log(RMD_WARNING, "orders of %u users are not kept for a restart", left_out);
-    rmd_persisted_save(&now, users.options.store_orders);
+    rmd_persisted_save(users.options.orders, &now);
 }
 
 /* An operator's trace stays for processes to come.  A trace of the user itself ends with the
@@ -631,9 +640,10 @@ static struct user *add_user(uid_t uid)
     const struct rmd_domain_options about = {
         .topology = &users.topology,
         .smt = users.settings->smt,
+        .shared = &users.shared,
         .uid = uid,
         .procs_hint = users.options.procs_hint,
-        .delivered = rmd_machine_delivered(),
+        .delivered = rmd_machine_delivered(users.options.machine),
         .saves_state = users.options.store != NULL,
         .leaves_to_checks = users.options.leaves_to_checks,
         .calls = {u, handle_domain_emptied, handle_process_left, handle_core_left,
@@ -672,7 +682,8 @@ static struct user *find_user(uid_t uid)
 
 static void use_subuids(const char *said)
 {
-    rmd_subuid_use(!*said ? "/etc/subuid" : strcmp(said, "none") ? said : NULL);
+    rmd_subuid_use(&users.shared.persons,
+                   !*said ? "/etc/subuid" : strcmp(said, "none") ? said : NULL);
 }
 
 int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
@@ -691,7 +702,7 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
         rmd_nonmembers_begin(&users.nonmembers, &users.enforcement) ||
         rmd_timer_open(&users.bound_timer, bound_timer_expired) ||
         rmd_timer_open(&users.check_timer, check_timer_expired) ||
-        rmd_machine_watch(&users.topology, o->sys_root, handle_sample))
+        rmd_machine_watch(o->machine, &users.topology, o->sys_root, handle_sample))
         return -1;
     if (users.options.several)
         return 0;
@@ -714,14 +725,15 @@ void rmd_users_close(void)
         lift_confinement(u);
         free_user(u);
     }
-    rmd_trace_end();
+    rmd_trace_end(&users.shared);
 }
 
 static void add_policy_event(const struct user *u, const struct rmd_policy *before)
 {
     const struct rmd_policy *now = rmd_domain_rules(u->domain)->policy;
     if (now != before)
-        rmd_event((struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
+        rmd_event(&users.shared.events,
+                  (struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
                   now->name);
 }
 
@@ -738,7 +750,8 @@ void rmd_users_reconfigured(void)
     }
     note_orders();
     divide_cores();
-    rmd_event((struct inv_event){.kind = INV_EVENT_CONFIG, .uid = INV_UNSAID, .rank = -1}, NULL);
+    rmd_event(&users.shared.events,
+              (struct inv_event){.kind = INV_EVENT_CONFIG, .uid = INV_UNSAID, .rank = -1}, NULL);
 }
 
 bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
@@ -866,7 +879,7 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
     struct user *u = find_user(uid);
     struct inv_cpus cpus;
     bool first = u && !is_active(u), none, confined = is_bound_to_cpus(pid, request, &cpus, &none);
-    bool changed = users.options.several && rmd_subuid_check();
+    bool changed = users.options.several && rmd_subuid_check(&users.shared.persons);
     int refused = !u ? ENOMEM : none ? EXDEV : first ? check_newcomer(u) : 0;
     if (refused) {
         close(pidfd);
@@ -996,7 +1009,7 @@ static struct rmd_limits limits_of_id(uid_t uid)
 struct rmd_limits rmd_users_limits(uid_t uid)
 {
     struct rmd_limits id = limits_of_id(uid);
-    struct rmd_limits person = limits_of_id(users.options.several ? rmd_person(uid) : uid);
+    struct rmd_limits person = limits_of_id(person_of_id(uid));
     return (struct rmd_limits){effective_limit(person.cores, 0, id.cores),
                                effective_limit(person.job_cores, 0, id.job_cores)};
 }
@@ -1035,13 +1048,14 @@ static void recall_orders(void)
 {
     if (users.formers.orders < 0)
         return;
-    const struct rmd_persisted_orders *was = rmd_persisted_load(users.formers.orders);
+    struct rmd_persisted *orders = users.options.orders;
+    const struct rmd_persisted_orders *was = rmd_persisted_load(orders, users.formers.orders);
     users.formers.orders = -1;
     if (!was) {
         rmd_log(RMD_WARNING,
                 "orders of before are of another version, or none: nothing is drained, and "
                 "limits and policies are the configuration's; a power cap of then stays");
-        users.options.store_orders(-1);
+        orders->store(-1);
         return;
     }
     if (rmd_persisted_get_drained(was, &users.topology, &users.units, users.drained))

@@ -10,6 +10,9 @@
 #include "rmd/restart/stored_fd.h"
 #include "rmd/config/settings.h"
 
+struct rmd_machine_state; /* machine.h */
+struct rmd_persisted; /* persisted_orders.h */
+
 struct rmd_users_options {
     unsigned procs_hint;
     const char *sys_root;  /* see machine.h */
@@ -19,8 +22,12 @@ struct rmd_users_options {
     /* stores the descriptors of this user's core table and state for the next rmd; -1: drops the
      * stored ones; may be NULL */
     void (*store)(uid_t uid, int table_fd, int state_fd);
-    void (*store_orders)(int fd); /* likewise the memory of persisted_orders.h */
+    struct rmd_persisted *orders; /* for the next rmd; may be NULL */
+    struct rmd_machine_state *machine;
 };
+
+/* What the domains share; also for the requests of users. */
+struct rmd_shared *rmd_users_shared(void);
 
 /* The users read *settings until rmd_users_close: the caller owns it and keeps it where it is.
  * Returns 0, or -1 with errno. */

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -25,11 +26,13 @@ RUNTIME = "libgomp-invasive"
 OWN_FOLDERS = tuple(re.search(
     r'^folders="(.*)"$', (Path(__file__).parents[2] / RUNTIME / "build.sh").read_text(),
     re.MULTILINE).group(1).split())
+# Those of files that replace or wrap upstream's.
+REPLACING = ("overlay", "overlay/worksharing")
 TESTS = ("mpi-shim/tests",)
 # Folders from the lowest to the highest: a file includes files of its own folder and of lower ones.
 LAYERS = ("include", "libinvasive/base", "libinvasive/table", "libinvasive/launch",
           "libinvasive/process", "libinvasive/hold", "libinvasive/member", "libinvasive",
-          *(f"{RUNTIME}/{folder}" for folder in OWN_FOLDERS), f"{RUNTIME}/overlay",
+          *(f"{RUNTIME}/{folder}" for folder in (*OWN_FOLDERS, *REPLACING)),
           "mpi-shim/dispatch", "mpi-shim/ranks", "mpi-shim/measure", "mpi-shim/wait",
           "mpi-shim/arrival", "mpi-shim/calls", "mpi-shim/setup",
           "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",
@@ -288,4 +291,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # house.py | head
     main()

@@ -51,8 +51,8 @@ def children(pid, name=None):
         with contextlib.suppress(OSError, IndexError):
             if not entry.name.isdigit():
                 continue
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            words = (entry / "cmdline").read_text().split("\0")
+            parent = int((entry / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()[1])
+            words = (entry / "cmdline").read_text(errors="replace").split("\0")
             if parent == pid and name in (None, words[0]):
                 found.append(int(entry.name))
     return found
@@ -63,7 +63,7 @@ def descendants(pid):
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, IndexError):
             if entry.name.isdigit():
-                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                fields = (entry / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()
                 parents[int(entry.name)] = (int(fields[1]), fields[0])
     found = [pid]
     for one in found:

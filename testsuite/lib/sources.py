@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 
-from lib.house import OWN_FOLDERS
+from lib.house import OWN_FOLDERS, REPLACING
 
-RUNTIME_FOLDERS = ("overlay", *OWN_FOLDERS)
+RUNTIME_FOLDERS = (*REPLACING, *OWN_FOLDERS)
 
 
 def runtime_includes(top):

@@ -45,7 +45,7 @@ CAP_SYS_RESOURCE = 24
 
 # --- rmd ends and comes back
 
-def test_programs_go_on_and_are_adopted_by_the_next_rmd(mortal):
+def test_programs_go_on_and_are_taken_over_by_the_next_rmd(mortal):
     s = mortal("emulate-cores = 6\nreclaim-bound-us = 60000000\n")
     one, other, bob = s.member(ALICE), s.member(ALICE), s.member(BOB)
     other.ask("announce 3 0 0")
@@ -129,7 +129,7 @@ def test_a_process_that_ends_while_it_is_taken_back_leaves_its_cores_to_the_othe
         assert (a == ELSEWHERE) != (b == ELSEWHERE)
 
 
-def test_all_are_adopted_within_a_second_of_a_kill(mortal):
+def test_all_are_taken_over_within_a_second_of_a_kill(mortal):
     """On a busy machine it may be longer now and then; how long, bench/run chaos says."""
     s = mortal("emulate-cores = 6\nreclaim-bound-us = 60000000\n")
     members = [s.member(uid) for uid in (ALICE, BOB, CAROL) for _ in range(12)]
@@ -178,7 +178,7 @@ def beheaded(member):
     eventually(lambda: stat.read_text().rsplit(")", 1)[1].split()[0], "Z")
 
 
-def test_a_process_that_goes_on_without_its_first_thread_is_adopted(mortal):
+def test_a_process_that_goes_on_without_its_first_thread_is_taken_over(mortal):
     s = mortal("emulate-cores = 4\n")
     one, bob = s.member(ALICE), s.member(BOB)
     beheaded(one)
@@ -249,16 +249,16 @@ def test_killed_at_any_moment_no_core_is_lost_or_held_twice(mortal):
     chance = random.Random(5)
     alice, bob = s.member(ALICE), s.member(BOB)
     for turn in range(12):
-        guest = s.member(CAROL, join=False)
-        guest.say(f"join {s.name} -1 -1 -1")
+        other = s.member(CAROL, join=False)
+        other.say(f"join {s.name} -1 -1 -1")
         for member in (alice, bob):
             member.say(f"borrow {chance.randrange(6)}")
         time.sleep(chance.random() * 0.004)
         s.die()
         for member in (alice, bob):
             member.hear()
-        guest.kill()
-        s.members.remove(guest)
+        other.kill()
+        s.members.remove(other)
         s.begin()
         for member in (alice, bob):
             for core in range(6):
@@ -829,7 +829,7 @@ def test_a_count_of_tokens_that_is_wrong_is_counted_again(mortal):
         eventually(lambda: members[0].table()[1], 1)
 
 
-def test_a_table_that_was_scribbled_over_is_adopted_whole(mortal):
+def test_a_table_that_was_scribbled_over_is_taken_over_whole(mortal):
     s = mortal("emulate-cores = 4\n")
     one, other = s.member(ALICE), s.member(ALICE)
     before = one.owners()

@@ -159,7 +159,7 @@ def test_a_short_chaos_finds_nothing_wrong(cells, top, build, run_program):
                        "1", "--build", build], timeout=290, check=False)
     assert ran.returncode in (0, 1), ran.stderr
     names = [line.partition(":")[0] for line in ran.stdout.splitlines() if "(goal " in line]
-    assert names == ["chaos-adopted", "chaos-adopted-median", "chaos"]
+    assert names == ["chaos-takeover", "chaos-takeover-median", "chaos"]
     assert ran.stdout.splitlines()[-1].startswith("chaos: 0.000 "), ran.stdout
 
 
@@ -221,7 +221,7 @@ def test_chaos_sees_what_is_lost_of_cores_and_tokens(mine, others, lost):
             return self.answer
 
     one = chaos.Chaos.__new__(chaos.Chaos)
-    one.members, one.guests = [Answers(mine)], [Answers(others)]
+    one.members, one.others = [Answers(mine)], [Answers(others)]
     assert one.lost().partition(":")[0] == lost
 
 

@@ -71,34 +71,34 @@ unsigned rmctl_number(struct argp_state *state, const char *what, const char *te
 
 /* --- errors */
 
-static struct {
-    char complaints[4096]; /* all that stderr has been told */
-    size_t complained;     /* bytes of it */
-    bool error_is_printed;
-} told;
+/* What has been written to stderr. */
+struct complaints {
+    char text[4096];
+    size_t bytes; /* of it */
+};
 
-static ssize_t copy_complaint(void *unused, const char *text, size_t bytes)
+static ssize_t copy_complaint(void *cookie, const char *text, size_t bytes)
 {
-    (void)unused;
-    for (size_t i = 0; i < bytes && told.complained < sizeof told.complaints - 1; i++)
-        told.complaints[told.complained++] = text[i];
+    struct complaints *all = cookie;
+    for (size_t i = 0; i < bytes && all->bytes < sizeof all->text - 1; i++)
+        all->text[all->bytes++] = text[i];
     return write(STDERR_FILENO, text, bytes);
 }
 
 /* What goes to stderr, wherever from, is remembered for print_error. */
-static void remember_complaints(void)
+static void remember_complaints(struct complaints *all)
 {
-    FILE *tee = fopencookie(NULL, "w", (cookie_io_functions_t){.write = copy_complaint});
+    FILE *tee = fopencookie(all, "w", (cookie_io_functions_t){.write = copy_complaint});
     if (!tee)
         return;
     setvbuf(tee, NULL, _IOLBF, 256);
     stderr = tee;
 }
 
-static int print_error(void)
+static int print_error(struct complaints *all)
 {
     fflush(stderr);
-    char *text = told.complaints + strspn(told.complaints, "\n");
+    char *text = all->text + strspn(all->text, "\n");
     if (!strncmp(text, "rmctl: ", 7))
         text += 7;
     text[strcspn(text, "\n")] = '\0';
@@ -110,7 +110,7 @@ enum { REAL_DIGITS = 12 };
 
 int rmctl_print_json(json_t *value)
 {
-    told.error_is_printed |= json_object_get(value, "error") != NULL;
+    rmctl_common.error_is_printed |= json_object_get(value, "error") != NULL;
     char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS)) : NULL;
     json_decref(value);
     if (!text) {
@@ -229,20 +229,21 @@ const struct rmctl_command rmctl_help_command = {"help", "this, or how to use on
 
 int main(int argc, char **argv)
 {
+    struct complaints complaints = {.bytes = 0};
     struct choice choice = {0};
     signal(SIGXFSZ, SIG_IGN); /* a file as large as allowed is an error of write */
     argp_program_version = "rmctl " PACKAGE_VERSION;
-    remember_complaints();
+    remember_complaints(&complaints);
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &choice);
     char *status_words[] = {(char *)"status", NULL};
     int status = choice.command
                      ? choice.command->run(argc - choice.index, argv + choice.index)
                      : rmctl_status_command.run(1, status_words);
-    if (status == RMCTL_FAILED && rmctl_common.json && !told.error_is_printed)
-        print_error();
+    if (status == RMCTL_FAILED && rmctl_common.json && !rmctl_common.error_is_printed)
+        print_error(&complaints);
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "rmctl: cannot write to standard output: %s\n", strerror(errno));
         status = RMCTL_FAILED;
     }
-    return status;
+    exit(status); /* no return: what is left in stderr is still copied to `complaints` */
 }

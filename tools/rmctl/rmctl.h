@@ -46,10 +46,12 @@ RMCTL_COMMANDS(RMCTL_DECLARE)
 #undef RMCTL_DECLARE
 extern const struct rmctl_command *const rmctl_commands[]; /* the last is NULL */
 
-/* Options that every command has.  Writer: their parser; list_sockets of rmctl_complete.c for a moment. */
+/* What all commands have in common: options, whose writer is their parser (and list_sockets of
+ * rmctl_complete.c for a moment), and what has been printed. */
 extern struct rmctl_common {
     const char *socket; /* NULL: not said */
     bool json;
+    bool error_is_printed; /* as JSON; writer: rmctl_print_json */
 } rmctl_common;
 extern const struct argp rmctl_common_argp;
 

@@ -37,6 +37,17 @@ struct top {
     bool batch;
     unsigned frames; /* 0: no end */
     struct rmd_client_user of;
+    struct {
+        /* What is shown.  Writer: read_views */
+        struct view looks[2][DOMAINS]; /* of this frame and the one before, in turns */
+        struct inv_admin_snapshot *orders[DOMAINS]; /* of this frame; NULL: unknown */
+        unsigned turn, ndomains;
+        /* And where.  Writers: the functions that draw, and those that run in batch or on a
+         * terminal */
+        bool on_terminal;
+        int columns, row, column;
+        int rows; /* in which something stands, also below the screen */
+    } frame;
 };
 
 static error_t parse_top_option(int key, char *arg, struct argp_state *state)
@@ -68,37 +79,26 @@ static error_t parse_top_option(int key, char *arg, struct argp_state *state)
 
 /* --- looking */
 
-static struct {
-    /* What is shown.  Writer: read_views */
-    struct view looks[2][DOMAINS]; /* of this frame and the one before, in turns */
-    struct inv_admin_snapshot *orders[DOMAINS]; /* of this frame; NULL: unknown */
-    unsigned turn, ndomains;
-    /* And where.  Writers: the functions that draw, and those that run in batch or on a terminal */
-    bool on_terminal;
-    int columns, row, column;
-    int rows; /* in which something stands, also below the screen */
-} frame;
-
-static void read_views(const struct rmctl_sockets *s, struct rmd_client_user *of)
+static void read_views(struct top *t, const struct rmctl_sockets *s)
 {
-    frame.turn = !frame.turn;
-    frame.ndomains = 0;
-    for (unsigned i = 0; i < s->count && frame.ndomains < DOMAINS; i++) {
-        struct inv_table *t = rmd_client_observe(s->name[i], of);
-        if (!t)
+    t->frame.turn = !t->frame.turn;
+    t->frame.ndomains = 0;
+    for (unsigned i = 0; i < s->count && t->frame.ndomains < DOMAINS; i++) {
+        struct inv_table *table = rmd_client_observe(s->name[i], &t->of);
+        if (!table)
             continue;
-        view_read(&frame.looks[frame.turn][frame.ndomains], t, s->name[i]);
-        inv_table_unmap(t);
-        free(frame.orders[frame.ndomains]);
-        frame.orders[frame.ndomains++] = rmd_client_admin_snapshot(s->name[i], of->uid);
+        view_read(&t->frame.looks[t->frame.turn][t->frame.ndomains], table, s->name[i]);
+        inv_table_unmap(table);
+        free(t->frame.orders[t->frame.ndomains]);
+        t->frame.orders[t->frame.ndomains++] = rmd_client_admin_snapshot(s->name[i], t->of.uid);
     }
 }
 
 /* The same domain or process as it was before; NULL: it is new. */
-static const struct view *view_before(const struct view *now)
+static const struct view *view_before(const struct top *t, const struct view *now)
 {
     for (unsigned i = 0; i < DOMAINS; i++) {
-        const struct view *v = &frame.looks[!frame.turn][i];
+        const struct view *v = &t->frame.looks[!t->frame.turn][i];
         if (!strcmp(v->socket, now->socket) && v->rmd_pid == now->rmd_pid)
             return v;
     }
@@ -112,9 +112,10 @@ struct rates {
     double reclaim_us;                          /* mean time; -1: there was none */
 };
 
-static struct rates rates_of(const struct view *now, const struct view_process *p)
+static struct rates rates_of(const struct top *t, const struct view *now,
+                             const struct view_process *p)
 {
-    const struct view *v = view_before(now);
+    const struct view *v = view_before(t, now);
     const struct view_process *q = v ? view_find_process(v, (int)p->slot) : NULL;
     if (!q || q->pid != p->pid || v->time_ns >= now->time_ns)
         return (struct rates){.efficiency = -1, .reclaim_us = -1};
@@ -134,20 +135,21 @@ static struct rates rates_of(const struct view *now, const struct view_process *
 
 /* --- drawing: the same text for ncurses and for files */
 
-static void draw_char(int colour, char c)
+static void draw_char(struct top *t, int colour, char c)
 {
-    frame.rows = frame.row + 1;
-    if (frame.column++ >= frame.columns)
+    t->frame.rows = t->frame.row + 1;
+    if (t->frame.column++ >= t->frame.columns)
         return;
-    if (!frame.on_terminal)
+    if (!t->frame.on_terminal)
         putchar(c);
-    else if (frame.row < LINES)
-        mvaddch(frame.row, frame.column - 1,
+    else if (t->frame.row < LINES)
+        mvaddch(t->frame.row, t->frame.column - 1,
                 (chtype)(unsigned char)c |
                     (colour == PLAIN ? 0 : (chtype)COLOR_PAIR(colour % COLOURS + 1)));
 }
 
-static void __attribute__((format(printf, 2, 3))) draw_text(int colour, const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+draw_text(struct top *t, int colour, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -155,38 +157,38 @@ static void __attribute__((format(printf, 2, 3))) draw_text(int colour, const ch
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     for (const char *c = text; *c; c++)
-        draw_char(colour, *c);
+        draw_char(t, colour, *c);
 }
 
-static void end_line(void)
+static void end_line(struct top *t)
 {
-    if (!frame.on_terminal)
+    if (!t->frame.on_terminal)
         putchar('\n');
-    frame.row++;
-    frame.column = 0;
+    t->frame.row++;
+    t->frame.column = 0;
 }
 
-static void draw_number(double value, const char *format)
+static void draw_number(struct top *t, double value, const char *format)
 {
     char text[32];
     snprintf(text, sizeof text, format, value);
-    draw_text(PLAIN, " %8s", value < 0 ? "-" : text);
+    draw_text(t, PLAIN, " %8s", value < 0 ? "-" : text);
 }
 
-static void draw_process(const struct view *v, const struct view_process *p)
+static void draw_process(struct top *t, const struct view *v, const struct view_process *p)
 {
-    struct rates r = rates_of(v, p);
+    struct rates r = rates_of(t, v, p);
     char rank[16] = "-";
     if (p->rank >= 0)
         snprintf(rank, sizeof rank, "%d", p->rank);
-    draw_text((int)p->slot, "%5u %8d %5s %-16.16s", p->slot, p->pid, rank, p->program);
-    draw_text(PLAIN, " %5u %5u", p->owned, p->held);
-    draw_number(r.efficiency < 0 ? -1 : r.efficiency * 100, "%.1f%%");
-    draw_number(r.known ? r.lends : -1, "%.0f");
-    draw_number(r.known ? r.borrows : -1, "%.0f");
-    draw_number(r.known ? r.reclaims : -1, "%.0f");
-    draw_number(r.reclaim_us, "%.0f");
-    end_line();
+    draw_text(t, (int)p->slot, "%5u %8d %5s %-16.16s", p->slot, p->pid, rank, p->program);
+    draw_text(t, PLAIN, " %5u %5u", p->owned, p->held);
+    draw_number(t, r.efficiency < 0 ? -1 : r.efficiency * 100, "%.1f%%");
+    draw_number(t, r.known ? r.lends : -1, "%.0f");
+    draw_number(t, r.known ? r.borrows : -1, "%.0f");
+    draw_number(t, r.known ? r.reclaims : -1, "%.0f");
+    draw_number(t, r.reclaim_us, "%.0f");
+    end_line(t);
 }
 
 /* Of the process's cores from..to-1: # computed on by it, + of another's, . lent. */
@@ -202,36 +204,36 @@ static char cell_of(const struct view *v, int slot, unsigned from, unsigned to)
     return own && own >= borrowed ? '#' : borrowed ? '+' : lent ? '.' : ' ';
 }
 
-static void draw_map(const struct view *v)
+static void draw_map(struct top *t, const struct view *v)
 {
-    int width = frame.columns - 8 > 8 ? frame.columns - 8 : 8;
+    int width = t->frame.columns - 8 > 8 ? t->frame.columns - 8 : 8;
     unsigned each = (v->ncores + (unsigned)width - 1) / (unsigned)width;
-    draw_text(PLAIN, " cores x processes%s: # computing, + borrowed, . lent%s",
+    draw_text(t, PLAIN, " cores x processes%s: # computing, + borrowed, . lent%s",
               each > 1 ? ", several cores a sign" : "", each > 1 ? "" : ", away ~");
-    end_line();
+    end_line(t);
     for (unsigned i = 0; i < v->nprocs; i++) {
         int slot = (int)v->process[i].slot;
-        draw_text(slot, "%5d |", slot);
+        draw_text(t, slot, "%5d |", slot);
         for (unsigned c = 0; c < v->ncores; c += each)
-            draw_char(slot, cell_of(v, slot, c, c + each < v->ncores ? c + each : v->ncores));
-        draw_text(PLAIN, "|");
-        end_line();
+            draw_char(t, slot, cell_of(v, slot, c, c + each < v->ncores ? c + each : v->ncores));
+        draw_text(t, PLAIN, "|");
+        end_line(t);
     }
-    draw_text(PLAIN, " idle |");
+    draw_text(t, PLAIN, " idle |");
     for (unsigned c = 0; c < v->ncores; c += each) {
         bool idle = false, away = false;
         for (unsigned k = c; k < c + each && k < v->ncores; k++) {
             away |= v->core[k].owner == VIEW_AWAY;
             idle |= v->core[k].holder == VIEW_NOBODY && v->core[k].owner != VIEW_AWAY;
         }
-        draw_char(PLAIN, idle ? '-' : away ? '~' : ' ');
+        draw_char(t, PLAIN, idle ? '-' : away ? '~' : ' ');
     }
-    draw_text(PLAIN, "|");
-    end_line();
+    draw_text(t, PLAIN, "|");
+    end_line(t);
 }
 
 /* Draws what a function of rmctl_admin_snapshot.h prints. */
-static void draw_printed(void print(FILE *, const struct inv_admin_snapshot *),
+static void draw_printed(struct top *t, void print(FILE *, const struct inv_admin_snapshot *),
                          const struct inv_admin_snapshot *o)
 {
     char *text = NULL;
@@ -243,76 +245,76 @@ static void draw_printed(void print(FILE *, const struct inv_admin_snapshot *),
     bool whole = !fclose(to);
     for (const char *c = text; whole && *c; c++) {
         if (*c == '\n')
-            end_line();
+            end_line(t);
         else
-            draw_char(PLAIN, *c);
+            draw_char(t, PLAIN, *c);
     }
     free(text);
 }
 
-static void draw_domain(const struct view *v, uint32_t uid, const struct inv_admin_snapshot *o)
+static void draw_domain(struct top *t, const struct view *v, const struct inv_admin_snapshot *o)
 {
-    const struct view *before = view_before(v);
+    const struct view *before = view_before(t, v);
     unsigned held = 0;
     for (unsigned i = 0; i < v->nprocs; i++)
         held += v->process[i].held;
-    draw_text(PLAIN, "%s: ", v->socket);
-    if (rmctl_of_another(uid))
-        draw_text(PLAIN, "user %u, ", (unsigned)uid);
-    draw_text(PLAIN, "%u %scores, %u in use, %u process%s", v->ncores,
+    draw_text(t, PLAIN, "%s: ", v->socket);
+    if (rmctl_of_another(t->of.uid))
+        draw_text(t, PLAIN, "user %u, ", (unsigned)t->of.uid);
+    draw_text(t, PLAIN, "%u %scores, %u in use, %u process%s", v->ncores,
               v->emulated ? "emulated " : "", held, v->nprocs, v->nprocs == 1 ? "" : "es");
     if (!v->pinned)
-        draw_text(PLAIN, ", counted by tokens, %d free", v->free_tokens);
+        draw_text(t, PLAIN, ", counted by tokens, %d free", v->free_tokens);
     else if (before && v->time_ns > before->time_ns)
-        draw_text(PLAIN, ", owners change %.1f times a second",
+        draw_text(t, PLAIN, ", owners change %.1f times a second",
                   (double)(v->owner_moves - before->owner_moves) * 1e9 /
                       (double)(v->time_ns - before->time_ns));
-    end_line();
+    end_line(t);
     if (o)
-        draw_printed(admin_print_head, o);
-    draw_text(PLAIN, "%5s %8s %5s %-16s %5s %5s %8s %8s %8s %8s %8s", "slot", "pid", "rank",
+        draw_printed(t, admin_print_head, o);
+    draw_text(t, PLAIN, "%5s %8s %5s %-16s %5s %5s %8s %8s %8s %8s %8s", "slot", "pid", "rank",
               "program", "owned", "held", "useful", "lends/s", "borrow/s", "recl./s", "mean us");
-    end_line();
+    end_line(t);
     for (unsigned i = 0; i < v->nprocs; i++)
-        draw_process(v, &v->process[i]);
+        draw_process(t, v, &v->process[i]);
     if (o)
-        draw_printed(admin_print_orders, o);
+        draw_printed(t, admin_print_orders, o);
     if (v->pinned)
-        draw_map(v);
-    end_line();
+        draw_map(t, v);
+    end_line(t);
 }
 
 /* In the last line of the screen, where there are rows below it. */
-static void draw_rows_left_out(void)
+static void draw_rows_left_out(struct top *t)
 {
-    int more = frame.rows - (LINES - 1);
-    if (frame.rows <= LINES)
+    int more = t->frame.rows - (LINES - 1);
+    if (t->frame.rows <= LINES)
         return;
-    frame.row = LINES - 1;
-    frame.column = 0;
-    move(frame.row, 0);
+    t->frame.row = LINES - 1;
+    t->frame.column = 0;
+    move(t->frame.row, 0);
     clrtoeol();
-    draw_text(PLAIN, "%d more lines: a taller terminal shows them, or --batch", more);
+    draw_text(t, PLAIN, "%d more lines: a taller terminal shows them, or --batch", more);
 }
 
-static void draw_frame(const struct top *t)
+static void draw_frame(struct top *t)
 {
     char clock[16];
     time_t now = time(NULL);
     struct tm tm;
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &tm));
-    frame.row = frame.column = frame.rows = 0;
-    draw_text(PLAIN, "rmctl top  %s  every %g s%s", clock, t->delay_s,
-              frame.on_terminal ? "  q: quit" : "");
-    end_line();
-    for (unsigned i = 0; i < frame.ndomains; i++)
-        draw_domain(&frame.looks[frame.turn][i], t->of.uid, frame.orders[i]);
-    if (!frame.ndomains) {
-        draw_text(PLAIN, "%s", *t->of.why ? t->of.why : "no rmd answers");
-        end_line();
+    t->frame.row = t->frame.column = t->frame.rows = 0;
+    draw_text(t, PLAIN, "rmctl top  %s  every %g s%s", clock, t->delay_s,
+              t->frame.on_terminal ? "  q: quit" : "");
+    end_line(t);
+    for (unsigned i = 0; i < t->frame.ndomains; i++)
+        draw_domain(t, &t->frame.looks[t->frame.turn][i], t->frame.orders[i]);
+    if (!t->frame.ndomains) {
+        draw_text(t, PLAIN, "%s", *t->of.why ? t->of.why : "no rmd answers");
+        end_line(t);
     }
-    if (frame.on_terminal)
-        draw_rows_left_out();
+    if (t->frame.on_terminal)
+        draw_rows_left_out(t);
 }
 
 /* --- JSON */
@@ -322,9 +324,10 @@ static json_t *number_or_null(bool known, double value)
     return known ? json_real(value) : json_null();
 }
 
-static void add_rates(json_t *process, const struct view *v, const struct view_process *p)
+static void add_rates(const struct top *t, json_t *process, const struct view *v,
+                      const struct view_process *p)
 {
-    struct rates r = rates_of(v, p);
+    struct rates r = rates_of(t, v, p);
     json_object_set_new(process, "lends_per_s", number_or_null(r.known, r.lends));
     json_object_set_new(process, "borrows_per_s", number_or_null(r.known, r.borrows));
     json_object_set_new(process, "reclaims_per_s", number_or_null(r.known, r.reclaims));
@@ -332,15 +335,15 @@ static void add_rates(json_t *process, const struct view *v, const struct view_p
     json_object_set_new(process, "efficiency", number_or_null(r.efficiency >= 0, r.efficiency));
 }
 
-static int print_frame_as_json(void)
+static int print_frame_as_json(const struct top *t)
 {
     json_t *domains = json_array();
-    for (unsigned i = 0; i < frame.ndomains; i++) {
-        const struct view *v = &frame.looks[frame.turn][i];
-        json_t *domain = admin_snapshot_json(frame.orders[i], v),
+    for (unsigned i = 0; i < t->frame.ndomains; i++) {
+        const struct view *v = &t->frame.looks[t->frame.turn][i];
+        json_t *domain = admin_snapshot_json(t->frame.orders[i], v),
                *processes = json_object_get(domain, "processes");
         for (unsigned p = 0; p < v->nprocs; p++)
-            add_rates(json_array_get(processes, p), v, &v->process[p]);
+            add_rates(t, json_array_get(processes, p), v, &v->process[p]);
         json_array_append_new(domains, domain);
     }
     return rmctl_print_json(json_pack("{so}", "domains", domains));
@@ -388,10 +391,10 @@ static bool wait_for_input(int fd, double seconds)
     return !(p[1].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-static int print_frame(const struct top *t)
+static int print_frame(struct top *t)
 {
     if (rmctl_common.json)
-        return print_frame_as_json();
+        return print_frame_as_json(t);
     draw_frame(t);
     return fflush(stdout) ? RMCTL_FAILED : RMCTL_OK;
 }
@@ -399,13 +402,13 @@ static int print_frame(const struct top *t)
 static int run_in_batch(struct top *t, const struct rmctl_sockets *s)
 {
     const char *said = getenv("COLUMNS");
-    frame.columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
+    t->frame.columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
     for (unsigned n = 0; !end_signal.came && (!t->frames || n < t->frames); n++) {
         if (n)
             wait_for_input(-1, t->delay_s);
         if (end_signal.came)
             break;
-        read_views(s, &t->of);
+        read_views(t, s);
         if (print_frame(t) != RMCTL_OK)
             return RMCTL_FAILED;
     }
@@ -449,7 +452,7 @@ static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
                 getenv("TERM") ? getenv("TERM") : "");
         return RMCTL_FAILED;
     }
-    frame.on_terminal = true;
+    t->frame.on_terminal = true;
     cbreak();
     noecho();
     curs_set(0);
@@ -459,8 +462,8 @@ static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
     for (unsigned n = 0; !end_signal.came && (!t->frames || n < t->frames); n++) {
         if (n && !wait_for_key(t))
             break;
-        read_views(s, &t->of);
-        frame.columns = COLS;
+        read_views(t, s);
+        t->frame.columns = COLS;
         erase();
         draw_frame(t);
         refresh();
@@ -470,22 +473,37 @@ static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
     return RMCTL_OK;
 }
 
-static int run_top(int argc, char **argv)
+static int show_domains(struct top *t)
 {
     struct rmctl_sockets sockets;
-    struct top t = {.delay_s = 1, .of.uid = INV_UNSAID};
-    rmctl_parse(argc, argv, top_options, parse_top_option, "",
-                "Cores, processes and rates, again and again.", &t);
-    if (!rmctl_find_for(&sockets, t.of.uid))
+    if (!rmctl_find_for(&sockets, t->of.uid))
         return RMCTL_FAILED;
-    read_views(&sockets, &t.of);
-    if (!frame.ndomains) {
-        rmctl_complain_of("look into", sockets.name[0], &t.of);
+    read_views(t, &sockets);
+    if (!t->frame.ndomains) {
+        rmctl_complain_of("look into", sockets.name[0], &t->of);
         return RMCTL_FAILED;
     }
     end_on_signals();
-    bool plain = t.batch || rmctl_common.json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
-    return plain ? run_in_batch(&t, &sockets) : run_on_terminal(&t, &sockets);
+    bool plain = t->batch || rmctl_common.json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
+    return plain ? run_in_batch(t, &sockets) : run_on_terminal(t, &sockets);
+}
+
+static int run_top(int argc, char **argv)
+{
+    struct top *t = calloc(1, sizeof *t);
+    if (!t) {
+        fprintf(stderr, "rmctl: no memory\n");
+        return RMCTL_FAILED;
+    }
+    t->delay_s = 1;
+    t->of.uid = INV_UNSAID;
+    rmctl_parse(argc, argv, top_options, parse_top_option, "",
+                "Cores, processes and rates, again and again.", t);
+    int status = show_domains(t);
+    for (unsigned i = 0; i < DOMAINS; i++)
+        free(t->frame.orders[i]);
+    free(t);
+    return status;
 }
 
 const struct rmctl_command rmctl_top_command = {

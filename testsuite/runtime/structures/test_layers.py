@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lib.house import OWN_FOLDERS
+from lib.house import OWN_FOLDERS, REPLACING
 
 # overlay/ is above all of these, but for the headers that stand for upstream's: they come to each
 # file with upstream's libgomp.h.
@@ -18,7 +18,9 @@ UPSTREAM = ("bar.h", "simple-bar.h")
 # Functions and variables of overlay/, in files that replace upstream's, which lower folders name.
 NAMED = {"gomp_barrier_arrived", "gomp_barrier_open", "gomp_decide_default_team",
          "gomp_settle_default_team", "gomp_settle_teams", "gomp_task_run_undeferred",
-         "gomp_team_is_default", "gomp_team_settings"}
+         "gomp_team_is_default", "gomp_team_settings",
+         # public functions of overlay/task.c
+         "gomp_ialias_GOMP_task", "gomp_ialias_omp_in_explicit_task"}
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +50,9 @@ def syntax(build, top, make_variable, tmp_path_factory):
 
 
 def test_the_folders_are_all_that_there_are(top):
-    there = {path.parent.name for path in (top / "libgomp-invasive").glob("*/*.[ch]")}
-    assert there == {*OWN_FOLDERS, "overlay"}
+    runtime = top / "libgomp-invasive"
+    there = {path.parent.relative_to(runtime).as_posix() for path in runtime.glob("*/**/*.[ch]")}
+    assert there == {*OWN_FOLDERS, *REPLACING}
 
 
 @pytest.mark.parametrize("folder", OWN_FOLDERS)
@@ -85,7 +88,7 @@ def linked(build, top, make_variable):
                              for file in (top / "libgomp-invasive" / folder).glob("*.c")))
 
     return {folder: (of_folder(folder, "TDBRV"), of_folder(folder, "Uw"))
-            for folder in (*OWN_FOLDERS, "overlay")}
+            for folder in (*OWN_FOLDERS, *REPLACING)}
 
 
 @pytest.mark.parametrize("folder", OWN_FOLDERS)
