@@ -28,6 +28,18 @@ struct gomp_contexts gomp_contexts;
  *       first(carried, arg);
  *   unswitchable()  what a change of stacks would take besides a switch, in a few words; NULL: nothing.
  */
+
+/* Few machines have shadow stacks, so a build with assertions can be told that the processor names one
+ * (testsuite/runtime/test_shadow_stacks.py). */
+static inline bool pretends_shadow_stack (void)
+{
+#ifdef INV_ASSERTIONS
+    return inv_getenv("INVASIVE_TEST_SHADOW_STACK") != NULL;
+#else
+    return false;
+#endif
+}
+
 #if defined __x86_64__ && defined __LP64__
 #include "switch_x86_64.h"
 #elif defined __aarch64__ && defined __LP64__ && defined __AARCH64EL__

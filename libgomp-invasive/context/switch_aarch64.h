@@ -124,7 +124,7 @@ static void *prepare (char *top, void (*first) (void *, void *), void *arg)
 static const char *unswitchable (void)
 {
     enum { CHECK_GCS = 1, HAS_SME = 1 << 23 };
-    register uint64_t unchanged __asm__("x16") = CHECK_GCS;
+    register uint64_t unchanged __asm__("x16") = pretends_shadow_stack() ? 0 : CHECK_GCS;
     __asm__ volatile("hint #40" : "+r"(unchanged));
     if (unchanged == 0)
         return "shadow stacks";

@@ -103,7 +103,7 @@ static void *prepare (char *top, void (*first) (void *, void *), void *arg)
  * it does not. */
 static const char *unswitchable (void)
 {
-    uint64_t pointer = 0;
+    uint64_t pointer = pretends_shadow_stack();
     __asm__("rdsspq %0" : "+r"(pointer));
     return pointer ? "shadow stacks" : NULL;
 }
