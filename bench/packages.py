@@ -103,7 +103,7 @@ class Table(Package):
     def install(self, ctx: Context) -> None:
         need(self.name, (Path("/usr/lib/R/site-library/data.table"), "r-cran-data.table"),
              ("Rscript", "r-base-core"))
-        self.one_process(["Rscript", str(INPUTS / "table.R"), "1000000", "3"])
+        self.one_process(["Rscript", str(INPUTS / "table.R"), "1000000", "8"])
 
 
 class Gromacs(Package):

@@ -252,6 +252,36 @@ static void region_ordered(long repeats, const void *what)
     demand(wrong == 0, "region_ordered");
 }
 
+/* The last iteration's value of a variable is the result of a loop that computes nothing else. */
+
+static void region_static(long repeats, const void *what)
+{
+    (void)what;
+    int threads = omp_get_max_threads(), last = -1;
+    for (long i = 0; i < repeats; i++) {
+#pragma omp parallel for schedule(static, 1) lastprivate(last)
+        for (int k = 0; k < threads; k++) {
+            delay(STEPS);
+            last = omp_get_thread_num();
+        }
+        demand(last == threads - 1, "region_static");
+    }
+}
+
+static void region_guided(long repeats, const void *what)
+{
+    (void)what;
+    int threads = omp_get_max_threads(), last = -1;
+    for (long i = 0; i < repeats; i++, last = -1) {
+#pragma omp parallel for schedule(guided) lastprivate(last)
+        for (int k = 0; k < threads; k++) {
+            delay(STEPS);
+            last = k;
+        }
+        demand(last == threads - 1, "region_guided");
+    }
+}
+
 static void region_dynamic(long repeats, const void *what)
 {
     (void)what;
@@ -277,6 +307,62 @@ static void region_tasks(long repeats, const void *what)
     }
 }
 
+static void region_taskloop(long repeats, const void *what)
+{
+    (void)what;
+    int threads = omp_get_max_threads(), last = -1;
+    for (long i = 0; i < repeats; i++, last = -1) {
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskloop grainsize(1) lastprivate(last)
+        for (int k = 0; k < threads; k++) {
+            delay(STEPS);
+            last = k;
+        }
+        demand(last == threads - 1, "region_taskloop");
+    }
+}
+
+static void region_sections(long repeats, const void *what)
+{
+    (void)what;
+    long first = 0, second = 0;
+    for (long i = 0; i < repeats; i++) {
+#pragma omp parallel sections
+        {
+#pragma omp section
+            first++;
+#pragma omp section
+            second++;
+        }
+    }
+    demand(first == repeats && second == repeats, "region_sections");
+}
+
+/* With more threads than cores, one that spins for its turn may keep the core that the thread whose
+ * turn it is waits for, until the kernel takes it away.  Such a row would take minutes. */
+static void region_doacross(long repeats, const void *what)
+{
+    (void)what;
+    const double patience_ns = 1e7;
+    long next = 0, wrong = 0, threads = omp_get_max_threads();
+    double start = now_ns();
+    if (not_comparable)
+        return;
+    for (long i = 0; i < repeats; i++) {
+        next = 0;
+#pragma omp parallel for ordered(1) schedule(static, 1)
+        for (long k = 0; k < threads; k++) {
+#pragma omp ordered depend(sink : k - 1)
+            wrong += next++ != k;
+#pragma omp ordered depend(source)
+        }
+    }
+    demand(wrong == 0, "region_doacross");
+    if (threads > omp_get_num_procs() && now_ns() - start > patience_ns * (double)repeats)
+        not_comparable = "threads that wait keep cores for whole time slices";
+}
+
 static const struct construct {
     const char *name;
     sample_fn fn;
@@ -298,8 +384,13 @@ static const struct construct {
     {"region_critical", region_critical, NO_DELAY},
     {"region_lock", region_lock, NO_DELAY},
     {"region_ordered", region_ordered, NO_DELAY},
+    {"region_static", region_static, ALL_THREADS},
+    {"region_guided", region_guided, ALL_THREADS},
     {"region_dynamic", region_dynamic, ALL_THREADS},
     {"region_tasks", region_tasks, ALL_THREADS},
+    {"region_taskloop", region_taskloop, ALL_THREADS},
+    {"region_sections", region_sections, NO_DELAY},
+    {"region_doacross", region_doacross, NO_DELAY},
 };
 
 int main(int argc, char **argv)

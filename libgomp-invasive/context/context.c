@@ -26,8 +26,20 @@ struct gomp_contexts gomp_contexts;
  *       *save, for that at `to`, and returns `carried` there;
  *   prepare(top, first, arg)  makes a stack below `top`, a multiple of 16, such that a switch to it calls
  *       first(carried, arg);
- *   switchable()  is a switch all that a change of stacks takes?
+ *   unswitchable()  what a change of stacks would take besides a switch, in a few words; NULL: nothing.
  */
+
+/* Few machines have shadow stacks, so a build with assertions can be told that the processor names one
+ * (testsuite/runtime/test_shadow_stacks.py). */
+static inline bool pretends_shadow_stack (void)
+{
+#ifdef INV_ASSERTIONS
+    return inv_getenv("INVASIVE_TEST_SHADOW_STACK") != NULL;
+#else
+    return false;
+#endif
+}
+
 #if defined __x86_64__ && defined __LP64__
 #include "switch_x86_64.h"
 #elif defined __aarch64__ && defined __LP64__ && defined __AARCH64EL__
@@ -128,15 +140,23 @@ static bool under_tool (void)
 extern void __asan_init (void) __attribute__((weak));
 extern void __tsan_init (void) __attribute__((weak));
 
+const char *gomp_contexts_hindrance (void)
+{
+    const char *wish = inv_getenv("INVASIVE_CONTEXTS");
+    if (inv_mpi_tasks_asked())
+        return "INVASIVE_MPI_TASKS"; /* taskpoint.c counts by kernel thread */
+    if (wish && strcmp(wish, "off") == 0)
+        return "INVASIVE_CONTEXTS";
+    if (__asan_init || __tsan_init)
+        return "a sanitizer";
+    return under_tool() ? "valgrind" : unswitchable();
+}
+
 bool gomp_contexts_usable (void)
 {
     int known = atomic_load_explicit(&gomp_contexts.usable, memory_order_relaxed);
     if (__builtin_expect(known == 0, 0)) {
-        const char *wish = inv_getenv("INVASIVE_CONTEXTS");
-        bool tasks = inv_mpi_tasks_asked(); /* taskpoint.c counts by kernel thread */
-        bool wanted = !wish || strcmp(wish, "off") != 0;
-        bool yes = wanted && switchable() && !__asan_init && !__tsan_init && !under_tool() && !tasks;
-        known = yes ? 1 : 2;
+        known = gomp_contexts_hindrance() ? 2 : 1;
         atomic_store_explicit(&gomp_contexts.usable, known, memory_order_relaxed);
     }
     return known == 1 && !gomp_contexts.grounded;

@@ -76,6 +76,8 @@ static inline bool gomp_in_context (void)
 /* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which are
  * not told of the stacks, and not with shadow stacks. */
 extern bool gomp_contexts_usable (void);
+/* Why not: the name of a variable, or a word of INVASIVE_CONTEXTS in invade(1); NULL: they may. */
+extern const char *gomp_contexts_hindrance (void);
 /* Objects have been loaded: is the C++ runtime there? */
 extern void gomp_contexts_find_exceptions (void);
 /* A context that runs `body` (carrier.c) when it is first switched to; NULL: the system gives us no

@@ -8,7 +8,7 @@
 #ifndef GOMP_SWITCH_AARCH64_H
 #define GOMP_SWITCH_AARCH64_H 1
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -121,12 +121,14 @@ static void *prepare (char *top, void (*first) (void *, void *), void *arg)
 /* Not where the processor keeps a second stack of return addresses for this thread (GCS): there the
  * instruction, chkfeat, clears the bit, and elsewhere it does nothing.  Not where there is SME, either:
  * a caller may have left the contents of its matrix register with the kernel thread. */
-static bool switchable (void)
+static const char *unswitchable (void)
 {
     enum { CHECK_GCS = 1, HAS_SME = 1 << 23 };
-    register uint64_t unchanged __asm__("x16") = CHECK_GCS;
+    register uint64_t unchanged __asm__("x16") = pretends_shadow_stack() ? 0 : CHECK_GCS;
     __asm__ volatile("hint #40" : "+r"(unchanged));
-    return unchanged != 0 && !(getauxval(AT_HWCAP2) & HAS_SME);
+    if (unchanged == 0)
+        return "shadow stacks";
+    return getauxval(AT_HWCAP2) & HAS_SME ? "the processor's SME" : NULL;
 }
 
 #endif

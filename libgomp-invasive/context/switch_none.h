@@ -5,8 +5,6 @@
 #ifndef GOMP_SWITCH_NONE_H
 #define GOMP_SWITCH_NONE_H 1
 
-#include <stdbool.h>
-
 static void *gomp_context_swap (void **save, void *to, void *carried)
 {
     (void)save;
@@ -21,9 +19,9 @@ static void *prepare (char *top, void (*first) (void *, void *), void *arg)
     return top;
 }
 
-static bool switchable (void)
+static const char *unswitchable (void)
 {
-    return false;
+    return "the processor";
 }
 
 #endif

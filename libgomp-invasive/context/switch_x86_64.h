@@ -5,7 +5,7 @@
 #ifndef GOMP_SWITCH_X86_64_H
 #define GOMP_SWITCH_X86_64_H 1
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -101,11 +101,11 @@ static void *prepare (char *top, void (*first) (void *, void *), void *arg)
 
 /* Not where the processor keeps a second stack of return addresses.  The instruction does nothing where
  * it does not. */
-static bool switchable (void)
+static const char *unswitchable (void)
 {
-    uint64_t pointer = 0;
+    uint64_t pointer = pretends_shadow_stack();
     __asm__("rdsspq %0" : "+r"(pointer));
-    return pointer == 0;
+    return pointer ? "shadow stacks" : NULL;
 }
 
 #endif

@@ -247,6 +247,8 @@ void gomp_free_thread (void *arg __attribute__((unused)))
 /* The destructor of a thread that has used OpenMP. */
 static void thread_ends (void *arg)
 {
+    if (gomp_in_context()) /* whose implicit task cannot end, and whose structs are no longer reached */
+        gomp_fatal("a thread has ended inside a parallel region, by pthread_exit or pthread_cancel");
     gomp_free_thread(arg);
     gomp_carrier_leave();
     gomp_unheld_end();

@@ -219,24 +219,22 @@ static int note_tie (struct dl_phdr_info *info, size_t size, void *arg)
     return found;
 }
 
-/* A variable that makes kernel threads of implicit tasks; NULL: none does. */
-static const char *variable_that_ties (int now)
+/* What makes kernel threads of implicit tasks and is no object; NULL: nothing. */
+static const char *other_tie (int now)
 {
     const char *wish = inv_getenv("INVASIVE_BIND");
     if (wish && strcmp(wish, now == STRICT ? "strict" : "elastic") == 0 && now != MOVABLE)
         return "INVASIVE_BIND";
-    if (now != MOVABLE || gomp_contexts_usable())
-        return NULL;
-    return inv_mpi_tasks_asked() ? "INVASIVE_MPI_TASKS" : "INVASIVE_CONTEXTS";
+    return now == MOVABLE ? gomp_contexts_hindrance() : NULL;
 }
 
 bool gomp_what_ties_threads (char *name, size_t bytes)
 {
     int now = atomic_load_explicit(&ties.decision, memory_order_relaxed);
-    const char *variable = now == UNKNOWN ? NULL : variable_that_ties(now);
+    const char *other = now == UNKNOWN ? NULL : other_tie(now);
     struct tie tie = {now == STRICT ? has_own_tls : ties_to_thread, name, bytes};
-    if (variable) {
-        snprintf(name, bytes, "%s", variable);
+    if (other) {
+        snprintf(name, bytes, "%s", other);
         return true;
     }
     return (now == STRICT || now == STAYS) && dl_iterate_phdr(note_tie, &tie);

@@ -28,8 +28,8 @@ extern bool gomp_may_move_threads (void);
  * say something else. */
 extern bool gomp_ties_are_new (void);
 /* Does something keep implicit tasks that wait on their kernel threads, as of the last call of
- * gomp_strict_threads?  Then its name: a file's, "" the program, or a variable; at most `bytes` with the final 0.
- * Takes microseconds. */
+ * gomp_strict_threads?  Then its name: a file's, "" the program, a variable, or "shadow stacks" and the like; at most
+ * `bytes` with the final 0.  Takes microseconds. */
 extern bool gomp_what_ties_threads (char *name, size_t bytes);
 /* Does an object that is linked with libgomp bind threads to processors itself?  Of those loaded now. */
 extern bool gomp_program_binds_threads (void);

@@ -114,8 +114,8 @@ struct inv_record {
     _Atomic uint32_t functions; /* how many have been asked for; more than INV_FUNCTIONS: no room */
     _Atomic uint64_t switches_timed, switches_ns;
     /* What keeps implicit tasks that wait on their kernel threads (tls.h of libgomp-invasive): the name of a
-     * loaded file, "" the program, or of a variable.  tied: it has been written (release; partner: a reader of the
-     * record); 0: they are contexts, or there was no region. */
+     * loaded file, "" the program, of a variable, or what a change of stacks would take, such as "shadow stacks".  tied:
+     * it has been written (release; partner: a reader of the record); 0: they are contexts, or there was no region. */
     _Atomic uint32_t tied;
     char tied_by[INV_FUNCTION_BYTES];
     char module[INV_MODULES][INV_MODULE_BYTES]; /* files; the end of the name when that is longer */

@@ -25,7 +25,8 @@ TINY = {
 KERNELS = {
     "sync": "parallel for parallel_for barrier single critical lock ordered ordered_dynamic atomic "
             "reduction region_barrier region_single region_critical region_lock region_ordered "
-            "region_dynamic region_tasks",
+            "region_static region_guided region_dynamic region_tasks region_taskloop "
+            "region_sections region_doacross",
     "sched": " ".join(f"{kind}_{2 ** k}" for kind in ("static", "dynamic", "guided")
                       for k in range(8)),
     "tasks": " ".join(f"{k} {k}_ms" for k in "fib queens tree taskloop chain wavefront grains "
