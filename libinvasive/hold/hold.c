@@ -152,19 +152,45 @@ static bool hold_is_current(int hold)
                                 memory_order_relaxed) == own_tid();
 }
 
+/* The calling thread finds that a core is not its own any more: rmd may have lent the core while the
+ * thread was asleep in the kernel.  current: holder_tid has said until now that it is this thread's.
+ * True: the thread has the core again. */
+static bool regain_lent(int hold, bool current)
+{
+    return hold >= 0 &&
+           (inv_core_end_absence(inv_process.table, (unsigned)hold, inv_process.slot, own_tid(), current) ||
+            (inv_core_is_held(hold) && (current || hold_is_current(hold)))); /* it has just been returned */
+}
+
+/* 0 while no thread holds the core: a hold on its way to another thread is not an idle one. */
+static bool leave_core(int hold)
+{
+    int32_t me = own_tid();
+    return atomic_compare_exchange_strong(
+        &inv_core_at(inv_process.table, (unsigned)hold)->holder_tid, &me, 0);
+}
+
+/* Has rmd lent the core for the calling thread, or is it about to?  seq_cst, after holder_tid has
+ * changed; partner: inv_core_lend_for. */
+static bool was_absent(int hold)
+{
+    return atomic_load(&inv_core_at(inv_process.table, (unsigned)hold)->absent_tid) == own_tid();
+}
+
 int inv_hold_detach(void)
 {
     int hold = inv_hold;
-    int32_t me = own_tid();
     inv_assert(inv_hold_is_valid(hold));
     inv_hold = INV_HOLD_NONE;
-    /* 0 while no thread holds the core: a hold on its way to another thread is not an idle one.  If
-     * inv_hold_retake_idle was quicker, its caller has the hold now. */
-    if (hold >= 0 &&
-        !atomic_compare_exchange_strong(
-            &inv_core_at(inv_process.table, (unsigned)hold)->holder_tid, &me, 0)) {
-        inv_thread_lost_core();
-        return INV_HOLD_NONE;
+    if (hold < 0)
+        return hold;
+    bool left = leave_core(hold);
+    while (__builtin_expect(!left || was_absent(hold), 0)) {
+        left = regain_lent(hold, left) && (leave_core(hold) || left);
+        if (!left) { /* also if inv_hold_retake_idle was quicker: its caller has the hold now */
+            inv_thread_lost_core();
+            return INV_HOLD_NONE;
+        }
     }
     return hold;
 }
@@ -178,7 +204,8 @@ int inv_hold_retake_idle(void)
         struct inv_core *c = inv_core_at(t, core);
         inv_word w = atomic_load_explicit(&c->word, memory_order_relaxed);
         int32_t tid = atomic_load_explicit(&c->holder_tid, memory_order_relaxed);
-        bool ours = inv_word_holder(w) == inv_own_name() && !inv_word_handed(w);
+        bool ours = inv_word_holder(w) == inv_own_name() && !inv_word_handed(w) &&
+                    !atomic_load_explicit(&c->absent_tid, memory_order_relaxed);
         uint64_t cpu = ours && tid > 0 ? inv_thread_cpu_ns(tid) : 0;
         /* The same twice: the thread slept all the time, or is gone, or no hold has begun.  (If a
          * hold is about to begin all the same, the last thread to begin has it, and the other one
@@ -214,8 +241,7 @@ unsigned inv_holds_asleep(unsigned *held)
     for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++) {
         if (!inv_core_is_held((int)core))
             continue;
-        int32_t tid = atomic_load_explicit(&inv_core_at(inv_process.table, core)->holder_tid,
-                                           memory_order_relaxed);
+        int32_t tid = inv_core_thread(inv_process.table, core);
         asleep += tid > 0 && holder_sleeps(core, tid);
         ++*held;
     }
@@ -262,8 +288,10 @@ enum inv_verdict inv_hold_check(int hold)
 
 enum inv_verdict inv_hold_poll(void)
 {
-    enum inv_verdict verdict =
-        hold_is_current(inv_hold) ? inv_hold_check(inv_hold) : INV_LOST;
+    bool current = hold_is_current(inv_hold);
+    enum inv_verdict verdict = current ? inv_hold_check(inv_hold) : INV_LOST;
+    if (verdict == INV_LOST && regain_lent(inv_hold, current))
+        verdict = inv_hold_check(inv_hold);
     if (verdict == INV_LOST)
         inv_thread_lost_core();
     return verdict;

@@ -76,6 +76,10 @@ brief="$one_holds -DROUNDS0=0"
 optimize=-O0 # as in finds
 holds 'a core is moved, rmd is killed at any step' $brief -DWITH_RESTART -DWITH_MOVE
 holds 'process 2 is stopped at any step' $brief -DSTOPS=2
+holds 'process 0 sleeps in the kernel, rmd lends its core' $brief -DBLOCKS=0
+finds RETURN_UNASKED $brief -DBLOCKS=0
+finds ABSENCE_KEEPS_WORD $brief -DBLOCKS=0
+finds DETACH_WITHOUT_LOOKING $brief -DBLOCKS=0
 finds ADOPT_WITHOUT_REPAIR $brief -DWITH_RESTART -DWITH_MOVE
 finds ADOPT_WITHOUT_RESCUE $brief -DWITH_RESTART -DWITH_MOVE
 finds STOPPED_WITHOUT_RESCUE $brief -DSTOPS=0
@@ -118,6 +122,11 @@ for stops in 0 2; do
     holds "process $stops is stopped, rmd is killed at any step" \
         $brief -DSTOPS=$stops -DWITH_RESTART
 done
+holds 'process 0 sleeps in the kernel twice' $brief -DBLOCKS=0 -DSLEEPS=2
+holds 'process 0 sleeps in the kernel, process 2 computes twice' $one_holds -DROUNDS2=1 -DBLOCKS=0
+holds 'process 0 sleeps in the kernel, and dies at any step' $brief -DBLOCKS=0 -DVICTIM=0
+holds 'process 0 sleeps in the kernel, ownership moves' $brief -DWITH_MOVE -DBLOCKS=0
+holds 'process 0 sleeps in the kernel, and waits' -DONE_WAITS -DROUNDS2=1 -DBLOCKS=0
 finds ASKS_HOLDERS_ONLY $one_holds -DWITH_MOVE -DROUNDS2=1
 finds RESCUE_WITHOUT_ASKING $one_holds -DWITH_RESTART -DWITH_MOVE
 finds KEPT_FOR_THE_STOPPED $one_holds -DSTOPS=0 -DROUNDS2=1

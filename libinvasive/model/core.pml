@@ -34,6 +34,10 @@
  * looks now and then and lends what it holds meanwhile (rmd/domain/check.c).  Besides:
  *  - when nothing moves any more, a stopped process holds nothing, and no core is kept for it
  *
+ * BLOCKS: the thread of this process sleeps in the kernel while it computes, and wakes up later or never;
+ * rmd lends the core for it and returns the core (rmd/domain/watch/blocked.c).  Besides:
+ *  - when nothing moves any more, it holds nothing while it sleeps, and its own core when it runs
+ *
  * check.sh says which parts are compiled in together, and breaks each on purpose.
  */
 /* How often processes 0, 1 and 2 compute before their last time. */
@@ -78,12 +82,18 @@ byte noted[NC];                  /* rmd's notes: owners */
 bool noted_reaped;
 bool restarted;                  /* rmd has been killed */
 #endif
-#ifdef STOPS
+#if defined(STOPS) || defined(BLOCKS)
 bool stopped[4];                 /* [RMD] never */
 bool noted_stopped, noted_wanted;
 #define RUNS(p) (!stopped[p])
 #else
 #define RUNS(p) true
+#endif
+#ifdef BLOCKS
+byte absent[NC];                 /* name of the process for whose thread it is lent */
+byte thread[NC];                 /* name of the process whose thread holds it, as holder_tid says */
+bool returned[NC];
+bool lent[NC];                   /* what rmd knows */
 #endif
 #ifdef WITH_ELSEWHERE
 bool rmd_bell = true;            /* bumped since rmd read it: for a constraint, at first */
@@ -111,7 +121,7 @@ inline moved(c)
 #elif defined(WITH_RESTART)
 #define DIES(p) ((p) == RMD && !restarted)
 #endif
-#ifdef STOPS
+#if defined(STOPS) || defined(BLOCKS)
 #define TURN !stopped[me];
 #else
 #define TURN
@@ -303,6 +313,58 @@ inline lend_and_offer(c, me)
     :: else
     fi
 }
+
+#ifdef BLOCKS
+/* --- a thread whose core rmd may have lent (core.h); ok: it has the core */
+
+inline end_absence(c, me, current)
+{
+    STEP(ok = absent[c] == NAME(me); if :: ok -> absent[c] = 0 :: else fi);
+    if
+    :: ok ->
+        STEP(ok = (holder[c] == NAME(me) && (returned[c] || current)) ||
+                  (holder[c] == 0 && owner[c] == NAME(me));
+            if
+            :: holder[c] == 0 && owner[c] == NAME(me) -> holder[c] = NAME(me); reclaim[c] = false
+            :: else
+            fi;
+#ifndef BUG_ABSENCE_KEEPS_WORD
+            moved(c);
+#endif
+            if :: ok -> thread[c] = NAME(me) :: else fi)
+    :: else -> STEP(ok = holder[c] == NAME(me) && (current || thread[c] == NAME(me)))
+    fi
+}
+
+/* inv_hold_detach; mine becomes NONE when the core is lost */
+inline detach(me)
+{
+    STEP(left = thread[mine] == NAME(me); if :: left -> thread[mine] = 0 :: else fi);
+#ifndef BUG_DETACH_WITHOUT_LOOKING
+    do
+    :: true ->
+        STEP(ok = absent[mine] == NAME(me) || !left);
+        if
+        :: ok -> end_absence(mine, me, left)
+        :: else -> break
+        fi;
+        if
+        :: ok -> STEP(left = left || thread[mine] == NAME(me);
+                      if :: thread[mine] == NAME(me) -> thread[mine] = 0 :: else fi)
+        :: else -> left = false; break
+        fi
+    od;
+    skip;
+#endif
+    if
+    :: left
+    :: else -> mine = NONE
+    fi;
+    d_step { ok = false; left = false }
+}
+#else
+#define detach(me) skip
+#endif
 
 /* --- ringing (inv_ring): something that q waits for has happened */
 inline ring(whom, me)
@@ -527,11 +589,18 @@ inline wait_for_message(me)
 #define MAY_COMPUTE(me) \
     ((holder[computes_on[me]] == NAME(me) && !AWAY(computes_on[me])) || evicted[me])
 
+#ifdef BLOCKS /* inv_hold_begin */
+#define BEGINS(c, me) if :: holder[c] == NAME(me) -> thread[c] = NAME(me) :: else fi;
+#else
+#define BEGINS(c, me)
+#endif
+
 /* Compute on `mine` for a while or for ever. */
 inline compute(me)
 {
     skip;
     STEP(evicted[me] = holder[mine] != NAME(me) && evicted[me]; computes_on[me] = mine;
+             BEGINS(mine, me)
              assert(MAY_COMPUTE(me)));
     if
     :: skip
@@ -545,6 +614,9 @@ proctype process(byte me; byte mine; byte rounds)
 {
     byte x = NONE, q, seen_holder, seen_owner;
     bool ok, seen_reclaim;
+#ifdef BLOCKS
+    bool left;
+#endif
     do
         :: mine == NONE -> park(me)
         :: else ->
@@ -572,11 +644,31 @@ proctype process(byte me; byte mine; byte rounds)
             fi;
             compute(me);
             if
-            :: rounds == 0 -> lend_and_offer(mine, me); mine = NONE; break
+            :: rounds == 0 ->
+                detach(me);
+                if
+                :: mine != NONE -> lend_and_offer(mine, me)
+                :: else
+                fi;
+                mine = NONE; break
             :: else -> rounds--
             fi;
+#ifdef BLOCKS
+            /* inv_hold_poll */
+            STEP(left = thread[mine] == NAME(me); ok = left && holder[mine] == NAME(me));
             if
-            :: holder[mine] != NAME(me) -> mine = NONE /* evicted: look for another */
+            :: ok
+            :: else -> end_absence(mine, me, left)
+            fi;
+            if
+            :: ok -> detach(me)
+            :: else -> mine = NONE
+            fi;
+            d_step { ok = false; left = false };
+#endif
+            if
+            :: mine == NONE
+            :: mine != NONE && holder[mine] != NAME(me) -> mine = NONE /* evicted: look for another */
             :: else ->
                 if
 #ifdef ONE_WAITS              /* a smaller search: 0 waits, 2 rings, and 1 holds a core */
@@ -741,6 +833,10 @@ inline wake_all_stranded()
 inline reap()
 {
     gone = VICTIM;
+#ifdef BLOCKS /* rmd_blocked_forget */
+    STEP(if :: absent[0] == NAME(gone) -> absent[0] = 0; lent[0] = false :: else fi;
+         if :: absent[1] == NAME(gone) -> absent[1] = 0; lent[1] = false :: else fi);
+#endif
     STEP(want[gone] = false);
 #ifndef BUG_REAP_CORES_FIRST
     reap_slot();
@@ -915,6 +1011,97 @@ proctype kernel()
 }
 #endif
 
+#ifdef BLOCKS
+/* --- threads that sleep in the kernel while they compute */
+
+#ifndef SLEEPS
+#define SLEEPS 1 /* how often at most */
+#endif
+
+/* ok: c is lent for the thread */
+inline lend_for(c)
+{
+    STEP(ok = holder[c] == NAME(BLOCKS) && owner[c] == NAME(BLOCKS) && !handed[c]; watching[RMD] = c);
+    if
+    :: ok ->
+        STEP(again = returned[c] && absent[c] == NAME(BLOCKS));
+        if
+        :: again
+        :: else -> STEP(absent[c] = NAME(BLOCKS)); STEP(ok = thread[c] == NAME(BLOCKS))
+        fi;
+        if
+        :: ok -> STEP(ok = watching[RMD] == c;
+                      if
+                      :: ok ->
+                          evicted[BLOCKS] = true; holder[c] = 0; reclaim[c] = false;
+                          returned[c] = false; moved(c)
+                      :: else
+                      fi)
+        :: else
+        fi;
+        if
+        :: ok -> lent[c] = true; offer(c, RMD)
+        :: !ok && !again -> STEP(if :: absent[c] == NAME(BLOCKS) -> absent[c] = 0 :: else fi)
+        :: else
+        fi
+    :: else
+    fi;
+    d_step { ok = false; again = false; watching[RMD] = NONE }
+}
+
+inline return_to(c)
+{
+    lent[c] = false;
+    do
+    :: true ->
+        STEP(seen_holder = holder[c]; seen_owner = owner[c]; watching[RMD] = c);
+#ifdef BUG_RETURN_UNASKED
+        STEP(ok = true);
+#else
+        STEP(ok = absent[c] == NAME(BLOCKS));
+#endif
+        if
+        :: !ok -> break
+        :: ok && (seen_owner != NAME(BLOCKS) || seen_holder == NAME(BLOCKS)) ->
+            STEP(if :: absent[c] == NAME(BLOCKS) -> absent[c] = 0 :: else fi);
+            break
+        :: else
+        fi;
+        STEP(ok = watching[RMD] == c;
+            if
+            :: ok ->
+                if :: holder[c] != 0 -> evicted[holder[c] - 1] = true :: else fi;
+                holder[c] = NAME(BLOCKS); handed[c] = false; reclaim[c] = false;
+                returned[c] = true; moved(c)
+            :: else
+            fi);
+        if
+        :: ok -> break
+        :: else
+        fi
+    od;
+    skip;
+    d_step { ok = false; watching[RMD] = NONE; seen_holder = 0; seen_owner = 0 }
+}
+
+#define SLEEPS_ON(c) \
+    (stopped[BLOCKS] && holder[c] == NAME(BLOCKS) && owner[c] == NAME(BLOCKS) && !handed[c] && \
+     (thread[c] == NAME(BLOCKS) || absent[c] == NAME(BLOCKS)))
+
+proctype kernel()
+{
+    byte times;
+    do
+    :: times < SLEEPS -> atomic { computes_on[BLOCKS] != NONE -> stopped[BLOCKS] = true };
+        if
+        :: stopped[BLOCKS] = false; times++
+        :: break
+        fi
+    :: else -> break
+    od
+}
+#endif
+
 #ifdef WITH_ELSEWHERE
 /* The core goes to another domain and comes back; with ASK_BACK perhaps before it is left. */
 inline elsewhere(c)
@@ -954,6 +1141,9 @@ proctype rmd()
 #ifdef STOPS
     bool was, wanted;
 #endif
+#ifdef BLOCKS
+    bool again;
+#endif
 #ifdef WITH_ELSEWHERE
     bool left;
 #ifdef CORE
@@ -979,6 +1169,12 @@ looks:
 #endif
 #ifdef STOPS
     :: TO_LOOK_AT -> look_at()
+#endif
+#ifdef BLOCKS
+    :: SLEEPS_ON(0) && !lent[0] -> lend_for(0)
+    :: SLEEPS_ON(1) && !lent[1] -> lend_for(1)
+    :: !stopped[BLOCKS] && lent[0] -> return_to(0)
+    :: !stopped[BLOCKS] && lent[1] -> return_to(1)
 #endif
 #ifdef WITH_RESTART
     :: !restarted -> goto dies
@@ -1018,8 +1214,16 @@ inline quiescent(c)
     assert(!(holder[c] == 0 && ANY_WAITS));
     /* a core on which no process computes is free */
     assert(holder[c] == 0 || computes_on[holder[c] - 1] == c);
+#ifdef BLOCKS
+    assert(holder[c] == 0 || RUNS(holder[c] - 1) || owner[c] != holder[c]);
+#else
     assert(holder[c] == 0 || (!dead[holder[c] - 1] && RUNS(holder[c] - 1)));
+#endif
     assert(!OWNED(c) || !dead[owner[c] - 1]);
+#ifdef BLOCKS
+    assert(!(RUNS(BLOCKS) && computes_on[BLOCKS] == c && owner[c] == NAME(BLOCKS)) ||
+           holder[c] == NAME(BLOCKS));
+#endif
 #ifdef WITH_RESTART
     assert(owner[c] == noted[c]);
 #endif
@@ -1052,7 +1256,7 @@ init
 #else
         run process(1, 1, ROUNDS1);
 #endif
-#ifdef STOPS
+#if defined(STOPS) || defined(BLOCKS)
         run kernel();
 #endif
         run process(0, 0, ROUNDS0); run process(2, NONE, ROUNDS2); run rmd()

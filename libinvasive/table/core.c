@@ -280,6 +280,13 @@ bool inv_want_get(struct inv_table *t, unsigned me)
     return atomic_load_explicit(&t->wanting[me / 64], memory_order_relaxed) >> me % 64 & 1;
 }
 
+/* Wakes rmd's bell thread (rmd/domain/bell.c), which acquires what the caller did before. */
+static void ring_rmd(struct inv_table *t)
+{
+    atomic_fetch_add(&t->rmd_bell, 1);
+    inv_futex_wake(&t->rmd_bell, 1, true);
+}
+
 /* seq_cst and a fence: the wanter's half of the promise at the top; partners are the fences
  * in inv_core_offer and ask_for_owner. */
 void inv_want_set(struct inv_table *t, unsigned me, bool wants)
@@ -292,6 +299,9 @@ void inv_want_set(struct inv_table *t, unsigned me, bool wants)
     else
         atomic_fetch_and(&t->wanting[me / 64], ~bit);
     atomic_thread_fence(memory_order_seq_cst);
+    if (wants && atomic_load_explicit(&t->unwatched, memory_order_relaxed) &&
+        atomic_exchange(&t->unwatched, 0))
+        ring_rmd(t);
 }
 
 static bool is_live(struct inv_table *t, unsigned slot)
@@ -417,11 +427,8 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
 {
     unsigned owner = inv_word_owner(w) - 1;
     inv_assert(inv_word_holder(w) == INV_NOBODY && inv_word_reclaim(w));
-    if (inv_word_owner(w) == INV_ELSEWHERE) {
-        /* partner: rmd's bell thread, which acquires it, and then inv_core_is_free */
-        atomic_fetch_add(&t->rmd_bell, 1);
-        inv_futex_wake(&t->rmd_bell, 1, true);
-    }
+    if (inv_word_owner(w) == INV_ELSEWHERE)
+        ring_rmd(t); /* which then looks by inv_core_is_free */
     if (!inv_slot_valid(t, owner))
         return true;
     struct inv_slot *slot = inv_slot_at(t, owner);
@@ -645,6 +652,89 @@ bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder)
     inv_assert(inv_word_holder(w) == name);
     count_held_time(t, core, w);
     return true;
+}
+
+/* --- threads that sleep in the kernel (core.h) */
+
+static bool forget_absence(struct inv_table *t, unsigned core, int32_t tid)
+{
+    return atomic_compare_exchange_strong(&inv_core_at(t, core)->absent_tid, &tid, 0);
+}
+
+int32_t inv_core_thread(struct inv_table *t, unsigned core)
+{
+    struct inv_core *c = inv_core_at(t, core);
+    int32_t absent = atomic_load_explicit(&c->absent_tid, memory_order_relaxed);
+    return absent ? absent : atomic_load_explicit(&c->holder_tid, memory_order_relaxed);
+}
+
+/* The thread may wake up and give its hold away meanwhile.  seq_cst: partner is inv_hold_detach, which
+ * changes holder_tid and then looks at absent_tid: one of the two sees the other. */
+bool inv_core_lend_for(struct inv_table *t, unsigned core, unsigned owner, int32_t tid)
+{
+    struct inv_core *c = inv_core_at(t, core);
+    unsigned name = owner + 1;
+    inv_assert(owner < INV_MAX_SLOTS && tid > 0);
+    inv_word w = word_of(t, core);
+    if (inv_word_holder(w) != name || inv_word_owner(w) != name || inv_word_handed(w))
+        return false;
+    bool again = inv_word_returned(w) && atomic_load(&c->absent_tid) == tid;
+    if (!again)
+        atomic_store(&c->absent_tid, tid);
+    if ((!again && atomic_load(&c->holder_tid) != tid) ||
+        !change_word(t, core, &w, inv_word_next(w, INV_NOBODY, name, false))) {
+        if (!again)
+            forget_absence(t, core, tid);
+        return false;
+    }
+    count_held_time(t, core, w);
+    add_to_counter(&inv_slot_at(t, owner)->counters.lends, 1);
+    return true;
+}
+
+/* The word is read before absent_tid: a thread that ends its absence after we have looked moves the
+ * word, and the exchange fails. */
+bool inv_core_return_to(struct inv_table *t, unsigned core, unsigned owner, int32_t tid,
+                        unsigned *evicted)
+{
+    struct inv_core *c = inv_core_at(t, core);
+    unsigned name = owner + 1, tries = 0;
+    inv_assert(owner < INV_MAX_SLOTS && tid > 0);
+    inv_word w = word_of(t, core);
+    do {
+        if (atomic_load(&c->absent_tid) != tid)
+            return false;
+        if (inv_word_owner(w) != name || inv_word_holder(w) == name || tries++ == RMD_TRIES) {
+            forget_absence(t, core, tid);
+            return false;
+        }
+    } while (!change_word(t, core, &w, inv_word_next(w, name, name, false) | INV_WORD_RETURNED));
+    count_held_time(t, core, w);
+    *evicted = inv_word_holder(w) == INV_NOBODY ? INV_MAX_SLOTS : inv_word_holder(w) - 1;
+    return true;
+}
+
+/* The word moves in any case: see inv_core_return_to. */
+bool inv_core_end_absence(struct inv_table *t, unsigned core, unsigned owner, int32_t tid,
+                          bool current)
+{
+    unsigned name = owner + 1;
+    if (atomic_load(&inv_core_at(t, core)->absent_tid) != tid || !forget_absence(t, core, tid))
+        return false;
+    inv_word w = word_of(t, core), next;
+    bool mine;
+    do {
+        bool returned = inv_word_holder(w) == name && (inv_word_returned(w) || current);
+        bool unused = inv_word_holder(w) == INV_NOBODY && inv_word_owner(w) == name;
+        mine = returned || unused;
+        next = inv_word_next(w, unused ? name : inv_word_holder(w), inv_word_owner(w),
+                             !unused && inv_word_reclaim(w));
+    } while (!change_word(t, core, &w, next));
+    if (mine)
+        atomic_store(&inv_core_at(t, core)->holder_tid, tid);
+    if (mine && inv_word_holder(w) == INV_NOBODY)
+        count_held_time(t, core, w);
+    return mine;
 }
 
 bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,

@@ -100,6 +100,30 @@ bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead);
  * the core was held; the caller offers it. */
 bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder);
 
+/*
+ * A thread that holds a core of its process's own may sleep in the kernel (a read, a join, a page
+ * fault), where no code of ours runs.  rmd then lends the core for it, and returns the core when the
+ * thread runs again; the thread knows nothing of either, unless it comes to a scheduling point
+ * meanwhile.
+ *
+ * lend_for: by rmd: `tid`, a thread of the owner `owner`, holds the core and sleeps.  True: the core has
+ * no holder now; the caller offers it.  False: the thread has moved on.
+ * return_to: by rmd: the core is the thread's again, if the thread does not know yet that it was not.
+ * True: it is, and *evicted is the slot that has lost the core, INV_MAX_SLOTS none; holder_tid names the
+ * thread when that knows.  False: there is nothing to return any more.
+ * end_absence: by the thread itself, which has found that the core is not its process's: no core is
+ * returned to it from now on.  current: holder_tid named it until now.  True: it has the core, because
+ * it has been returned, is free, or has not been lent at all.
+ */
+/* The thread that holds the core, 0 unknown: holder_tid, or the one that does not know that it has the
+ * core again. */
+int32_t inv_core_thread(struct inv_table *t, unsigned core);
+bool inv_core_lend_for(struct inv_table *t, unsigned core, unsigned owner, int32_t tid);
+bool inv_core_return_to(struct inv_table *t, unsigned core, unsigned owner, int32_t tid,
+                        unsigned *evicted);
+bool inv_core_end_absence(struct inv_table *t, unsigned core, unsigned owner, int32_t tid,
+                          bool current);
+
 /* repair: what rmd finds in a word that a process has scribbled over, or that a former rmd has
  * left unfinished.  It gets the owner `name` (slot + 1, INV_NOBODY or INV_ELSEWHERE), for which it
  * is asked as by inv_core_own; a holder that is no member (bit s: slot s is one) goes, and so does

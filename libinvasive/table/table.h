@@ -27,7 +27,7 @@
 #include <sys/types.h>
 
 enum {
-    INV_TABLE_VERSION = 9,
+    INV_TABLE_VERSION = 10,
 #ifndef INV_SMALL
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
@@ -69,6 +69,8 @@ enum inv_mode {
  *                         the owner
  *   bit  33      handed   taken on behalf of a thread of the holder that sleeps in MPI and
  *                         has not begun to hold it yet
+ *   bit  34      returned the holder has it from rmd, for the thread in absent_tid, which may not
+ *                         know yet (inv_core_return_to)
  *   bits 40..63  epoch    changes with every transition (no ABA)
  */
 typedef uint64_t inv_word;
@@ -79,14 +81,16 @@ static inline bool inv_word_reclaim(inv_word w) { return w >> 32 & 1; }
 static inline uint32_t inv_word_epoch(inv_word w) { return (uint32_t)(w >> 40); }
 #define INV_WORD_HANDED (UINT64_C(1) << 33)
 static inline bool inv_word_handed(inv_word w) { return w & INV_WORD_HANDED; }
-/* The successor of w with these fields and the next epoch; stays handed while the holder
- * stays. */
+#define INV_WORD_RETURNED (UINT64_C(1) << 34)
+static inline bool inv_word_returned(inv_word w) { return w & INV_WORD_RETURNED; }
+/* The successor of w with these fields and the next epoch; stays handed, and returned, while the
+ * holder stays. */
 static inline inv_word inv_word_next(inv_word w, unsigned holder, unsigned owner, bool reclaim)
 {
     inv_assert(holder <= 0xffff && owner <= 0xffff);
-    bool handed = inv_word_handed(w) && holder == inv_word_holder(w) && holder != INV_NOBODY;
+    bool stays = holder == inv_word_holder(w) && holder != INV_NOBODY;
     return (inv_word)(holder & 0xffff) | (inv_word)(owner & 0xffff) << 16 |
-           (inv_word)reclaim << 32 | (handed ? INV_WORD_HANDED : 0) |
+           (inv_word)reclaim << 32 | (stays ? w & (INV_WORD_HANDED | INV_WORD_RETURNED) : 0) |
            (inv_word)((inv_word_epoch(w) + 1) & 0xffffff) << 40;
 }
 
@@ -106,6 +110,10 @@ struct inv_core {
                                    holder.  Read by an owner that evicts, and by rmctl.  A
                                    stale value is harmless: it is only ever re-pinned within
                                    its own process's mask */
+    _Atomic int32_t absent_tid; /* the owner's thread that was asleep in the kernel when rmd lent the
+                                   core for it, and that does not know, also when rmd has returned the
+                                   core; 0 none.  Writers: rmd, and that thread, which makes it 0
+                                   (core.h, inv_core_lend_for) */
     int32_t os_cpu;             /* Linux CPU number, -1 when emulated; rmd, at creation */
     _Atomic uint64_t since_ns;  /* CLOCK_MONOTONIC of the last change of holder; writer: the
                                    process that makes it.  Statistics only */
@@ -225,6 +233,10 @@ struct inv_table {
     /* rmd has moved threads to other cores: what a thread knows of its affinity may be wrong.
      * Writer: rmd, after it has */
     _Atomic uint32_t confined_seq __attribute__((aligned(64)));
+    /* 1: rmd does not look for holders that are asleep (rmd/domain/blocked.c); the process that begins
+     * to want a core rings rmd's bell.  Writers: rmd, and that process.  seq_cst; partner: rmd, which
+     * looks at `wanting` after it has written 1 */
+    _Atomic uint32_t unwatched;
     /* events are to be written (trace_ring.h).  Writer: rmd, seq_cst, before it looks at the cores'
      * words; partner: inv_core's transitions, which look after they have changed one */
     _Atomic uint32_t tracing;
