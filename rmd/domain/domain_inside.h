@@ -6,6 +6,7 @@
 #include "rmd/domain/bell.h"
 #include "rmd/loop/dedup.h"
 #include "rmd/domain/domain.h"
+#include "rmd/domain/watch/blocked.h"
 #include "rmd/loop/loop.h"
 #include "rmd/config/units.h"
 
@@ -90,6 +91,7 @@ struct rmd_domain {
     unsigned looked_at;             /* slots, so far */
     struct rmd_replaced replaced[RMD_REPLACED]; /* the last ones since the domain was empty */
     unsigned nreplaced;                         /* so far */
+    struct rmd_blocked blocked;
 };
 
 /* rmd_domain_open - prepares what is zeros but for the options and rules.  0, or -1 with errno.

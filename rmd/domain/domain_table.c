@@ -48,6 +48,7 @@ static void drop_table(struct rmd_domain *d)
     rmd_unwatch(&d->bell.source);
     rmd_bell_stop(&d->bell);
     rmd_replaced_unwatch(d);
+    rmd_blocked_close(d);
     inv_table_unmap(d->table);
     close(d->table_fd);
     d->table = NULL;
@@ -72,6 +73,7 @@ static struct rmd_domain *domain_of(struct rmd_bell *bell)
 static bool handle_bell_at_once(struct rmd_bell *bell)
 {
     struct rmd_domain *d = domain_of(bell);
+    rmd_blocked_reconsider(d);
     rmd_domain_answer_constraints(d);
     return d->calls.core_left && memchr(d->grant, RMD_REVOKING, d->topology.ncores);
 }
@@ -83,6 +85,7 @@ static void handle_bell(struct rmd_source *source, uint32_t events)
     rmd_bell_take(&d->bell);
     if (d->calls.core_left)
         d->calls.core_left(d->calls.context);
+    rmd_blocked_reconsider(d);
     rmd_domain_answer_constraints(d);
     rmd_bell_done(&d->bell);
 }
@@ -103,6 +106,7 @@ int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
     rmd_trace_table(d, fd);
     d->bell.source.ready = handle_bell;
     rmd_replaced_watch(d);
+    rmd_blocked_open(d);
     if (!rmd_watch(&d->bell.source, EPOLLIN))
         return 0;
     int saved = errno;
@@ -161,7 +165,7 @@ int rmd_domain_fit_table(struct rmd_domain *d, unsigned expected)
 int rmd_domain_open(struct rmd_domain *d)
 {
     d->table = NULL;
-    d->table_fd = d->closed_files.fd = -1;
+    d->table_fd = d->closed_files.fd = d->blocked.timer.fd = -1;
     rmd_units_of(&d->units, &d->topology, d->smt);
     d->header = calloc(1, sizeof *d->header);
     return d->header ? 0 : -1;

@@ -31,6 +31,7 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     unsigned freed = 0;
     inv_assert(slot < INV_MAX_SLOTS && p->used && p->domain == d);
     inv_assert(d->live > 0 && d->stopped >= p->stopped);
+    rmd_blocked_forget(d, slot);
     rmd_domain_mend_head(d);
     atomic_store(&s->state, INV_SLOT_DEAD);
     rmd_domain_add_event(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
@@ -58,6 +59,7 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     d->live--;
     inv_assert(d->stopped <= d->live);
     atomic_store(&s->state, INV_SLOT_FREE);
+    rmd_blocked_reconsider(d);
 }
 
 void rmd_domain_reset(struct rmd_domain *d)
@@ -286,6 +288,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     d->joins++;
     rmd_domain_add_event(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
     rmd_domain_redistribute(d, true);
+    rmd_blocked_reconsider(d);
     rmd_state_save(d);
     rmd_debug("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid, program,
               request->rank, slot, d->procs[slot].owned);

@@ -74,6 +74,14 @@ void rmd_affinity_release(pid_t pid, int pidfd, const struct inv_cpus *all,
     rmd_affinity_confine(pid, pidfd, all, &inside); /* as the kernel shows it */
 }
 
+void rmd_move_thread(pid_t pid, int pidfd, pid_t tid, const struct inv_cpus *cpus)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)pid, (int)tid);
+    if (tid > 0 && !access(path, F_OK) && rmd_alive(pidfd))
+        inv_cpus_set(tid, cpus);
+}
+
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu)
 {
     char path[64];

@@ -23,6 +23,9 @@ unsigned rmd_affinity_confine(pid_t pid, int pidfd, const struct inv_cpus *allow
 void rmd_affinity_release(pid_t pid, int pidfd, const struct inv_cpus *all,
                           const struct inv_cpus *given, const struct inv_cpus *cpuset);
 
+/* Lets thread `tid` run on these CPUs only, if it is a thread of the process. */
+void rmd_move_thread(pid_t pid, int pidfd, pid_t tid, const struct inv_cpus *cpus);
+
 /* Pins thread `tid` to one CPU, if it is a thread of the process. */
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu);
 

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * blocked.c - see blocked.h.
+ *
+ * The holder of a core is not always what computes there: a thread that joins the program's own threads
+ * sleeps while these compute.  Where the threads of a process take more processor time than the cores
+ * that it still holds have, a core that was lent for it is returned, and none is lent for a while.
+ */
+#define _GNU_SOURCE
+#include "rmd/domain/watch/blocked.h"
+#include "libinvasive/base/assertion.h"
+#include "libinvasive/base/cpus.h"
+#include "libinvasive/base/now.h"
+#include "libinvasive/table/core.h"
+#include "rmd/domain/domain_inside.h"
+#include "rmd/host/enforce.h"
+#include "rmd/loop/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    LOOK_NS = 1500000,
+    SOON_NS = 400000,      /* a thread seems to sleep: look again */
+    LENT_NS = 1000000,     /* a core is lent: when does its thread run? */
+    COST_PART = 50,        /* a look takes at most this part of the time until the next one */
+    UNWANTED_LOOKS = 200,  /* then rmd stops to look */
+    PATIENCE_NS = 20000000, PATIENCE_MOST_NS = 2000000000,
+};
+/* A thread runs when it took this part of the time between two looks, or was ready at both. */
+static const double RUNS = 0.3;
+
+static struct rmd_domain *domain_of(struct rmd_source *timer)
+{
+    return (void *)((char *)timer - offsetof(struct rmd_domain, blocked.timer));
+}
+
+static bool others_want(struct rmd_domain *d, unsigned slot)
+{
+    return inv_others_want(d->table, slot);
+}
+
+/* --- processor time of processes */
+
+static void look_at_processes(struct rmd_domain *d)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        if (!d->procs[s].used)
+            continue;
+        uint64_t ran = rmd_process_ran(d->procs[s].pid), before = d->blocked.process[s].ran_ns;
+        d->blocked.process[s].delta_ns = before && ran > before ? ran - before : 0;
+        d->blocked.process[s].ran_ns = ran;
+        d->blocked.process[s].held = 0;
+    }
+    for (unsigned c = 0; rmd_domain_owns_cores(d) && c < d->topology.ncores; c++) {
+        unsigned holder = inv_word_holder(atomic_load(&inv_core_at(d->table, c)->word));
+        if (inv_slot_valid(d->table, (long)holder - 1))
+            d->blocked.process[holder - 1].held++;
+    }
+}
+
+/* Do threads of the process compute that hold no core?  The cores that it holds are taken for busy. */
+static bool computes_beside(struct rmd_domain *d, unsigned slot, uint64_t elapsed, unsigned held)
+{
+    double ran = (double)d->blocked.process[slot].delta_ns;
+    return ran > ((double)held + RUNS) * (double)elapsed;
+}
+
+static void keep_for_a_while(struct rmd_domain *d, unsigned slot, uint64_t now)
+{
+    uint64_t *patience = &d->blocked.process[slot].patience_ns;
+    *patience = *patience < PATIENCE_NS              ? PATIENCE_NS
+                : *patience * 2 > PATIENCE_MOST_NS ? (uint64_t)PATIENCE_MOST_NS
+                                                     : *patience * 2;
+    d->blocked.process[slot].not_before_ns = now + *patience;
+}
+
+/* --- cores with owners */
+
+/* The thread that has lost the core is another process's, and is to leave the core to its owner. */
+static void move_off(struct rmd_domain *d, unsigned core, unsigned slot, pid_t tid)
+{
+    struct inv_cpus cpus;
+    inv_cpus_clear(&cpus);
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (c != core && d->grant[c] == RMD_GRANTED && d->topology.os_cpu[c] >= 0)
+            inv_cpus_add(&cpus, (size_t)d->topology.os_cpu[c]);
+    bool binds = slot < INV_MAX_SLOTS && d->procs[slot].used &&
+                 atomic_load_explicit(&inv_slot_at(d->table, slot)->binds, memory_order_relaxed);
+    if (binds && inv_cpus_count(&cpus))
+        rmd_move_thread(d->procs[slot].pid, d->procs[slot].pidfd.fd, tid, &cpus);
+}
+
+static void end_loan(struct rmd_domain *d, unsigned core)
+{
+    struct rmd_blocked_holder *h = &d->blocked.holder[core];
+    int32_t user = atomic_load_explicit(&inv_core_at(d->table, core)->holder_tid, memory_order_relaxed);
+    unsigned evicted = INV_MAX_SLOTS;
+    h->lent = h->asleep = h->awake = false;
+    if (inv_core_return_to(d->table, core, h->slot, h->thread.tid, &evicted) && evicted != INV_MAX_SLOTS)
+        move_off(d, core, evicted, user);
+}
+
+/* Returns whether it sleeps. */
+static bool watch_lender(struct rmd_domain *d, unsigned core, uint64_t now, uint64_t elapsed)
+{
+    struct rmd_blocked_holder *h = &d->blocked.holder[core];
+    if (atomic_load(&inv_core_at(d->table, core)->absent_tid) != h->thread.tid) {
+        h->lent = false; /* it has come to a scheduling point */
+        return false;
+    }
+    bool ran = (double)rmd_thread_ran(&h->thread) > RUNS * (double)elapsed;
+    bool ready = !rmd_thread_sleeps(&h->thread), beside = computes_beside(d, h->slot, elapsed,
+                                                                         d->blocked.process[h->slot].held);
+    if (beside)
+        keep_for_a_while(d, h->slot, now);
+    if (beside || ran || (ready && h->awake))
+        end_loan(d, core);
+    else
+        h->awake = ready;
+    return h->lent;
+}
+
+static void lend(struct rmd_domain *d, unsigned core)
+{
+    struct rmd_blocked_holder *h = &d->blocked.holder[core];
+    h->lent = inv_core_lend_for(d->table, core, h->slot, h->thread.tid);
+    h->awake = false;
+    if (h->lent)
+        inv_core_offer(d->table, core, INV_MAX_SLOTS);
+}
+
+/* Is it another thread than at the last look? */
+static bool is_new(struct rmd_domain *d, unsigned core, unsigned slot, pid_t tid)
+{
+    struct rmd_blocked_holder *h = &d->blocked.holder[core];
+    if (h->thread.tid == tid && h->slot == slot)
+        return false;
+    h->asleep = false;
+    h->slot = slot;
+    rmd_thread_follow(&h->thread, d->procs[slot].pid, tid);
+    return true;
+}
+
+/* Returns whether it seems to sleep, and is not known to. */
+static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint64_t elapsed)
+{
+    struct rmd_blocked_holder *h = &d->blocked.holder[core];
+    inv_word w = atomic_load(&inv_core_at(d->table, core)->word);
+    int32_t tid = inv_core_thread(d->table, core);
+    unsigned slot = inv_word_holder(w) - 1;
+    bool own = inv_word_holder(w) != INV_NOBODY && inv_word_owner(w) == inv_word_holder(w) &&
+               !inv_word_handed(w) && slot < INV_MAX_SLOTS && d->procs[slot].used && tid > 0;
+    if (!own || is_new(d, core, slot, tid) || !h->thread.tid)
+        return false;
+    uint64_t ran = rmd_thread_ran(&h->thread);
+    bool before = h->asleep;
+    h->asleep = (double)ran <= RUNS * (double)elapsed && rmd_thread_sleeps(&h->thread);
+    if (!h->asleep || !before || ran)
+        return h->asleep;
+    if (others_want(d, slot) && now >= d->blocked.process[slot].not_before_ns && !d->procs[slot].stopped &&
+        !computes_beside(d, slot, elapsed, d->blocked.process[slot].held - 1))
+        lend(d, core);
+    return false;
+}
+
+/* --- tokens: a process all of whose threads sleep needs none */
+
+static void lend_tokens(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    int more = rmd_domain_tokens_of(d, slot) - p->loan;
+    if (more <= 0)
+        return;
+    p->loan += more;
+    d->blocked.process[slot].tokens_lent = true;
+    atomic_fetch_add(&d->table->free_tokens, more);
+    inv_token_offer(d->table);
+}
+
+static void take_tokens_back(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    atomic_fetch_sub(&d->table->free_tokens, p->loan);
+    p->loan = 0;
+    d->blocked.process[slot].tokens_lent = false;
+}
+
+/* Returns whether it seems to sleep, and is not known to. */
+static bool watch_tokens(struct rmd_domain *d, unsigned slot, uint64_t elapsed)
+{
+    struct rmd_process *p = &d->procs[slot];
+    struct rmd_blocked_holder *h = &d->blocked.holder[slot]; /* of its first thread: no core has one */
+    if (p->stopped)
+        return false; /* check.c */
+    if (h->thread.tid != p->pid) {
+        h->asleep = false;
+        rmd_thread_follow(&h->thread, p->pid, p->pid);
+        return false;
+    }
+    bool before = h->asleep, none = d->blocked.process[slot].delta_ns == 0;
+    h->asleep = none && rmd_thread_sleeps(&h->thread);
+    if (d->blocked.process[slot].tokens_lent) {
+        if ((double)d->blocked.process[slot].delta_ns > RUNS * (double)elapsed || (!h->asleep && !before))
+            take_tokens_back(d, slot);
+        return false;
+    }
+    if (h->asleep && before && others_want(d, slot))
+        lend_tokens(d, slot);
+    return h->asleep && !before;
+}
+
+/* --- looks */
+
+static bool wanted(struct rmd_domain *d)
+{
+    return inv_others_want(d->table, INV_MAX_SLOTS);
+}
+
+static void stop_looking(struct rmd_domain *d)
+{
+    struct rmd_blocked *b = &d->blocked;
+    for (unsigned c = 0; c < INV_MAX_CORES; c++) {
+        if (b->holder[c].lent)
+            end_loan(d, c);
+        rmd_thread_unfollow(&b->holder[c].thread);
+    }
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (b->process[s].tokens_lent)
+            take_tokens_back(d, s);
+    memset(b->process, 0, sizeof b->process);
+    b->looking = false;
+    rmd_ring_at(&b->timer, 0);
+}
+
+/* Returns whether a core or a token is lent. */
+static bool look(struct rmd_domain *d, uint64_t now, uint64_t elapsed, bool *soon)
+{
+    bool any = false;
+    look_at_processes(d);
+    for (unsigned c = 0; elapsed && rmd_domain_owns_cores(d) && c < d->topology.ncores; c++) {
+        if (d->blocked.holder[c].lent)
+            any |= watch_lender(d, c, now, elapsed);
+        else
+            *soon |= watch_holder(d, c, now, elapsed);
+        any |= d->blocked.holder[c].lent;
+    }
+    for (unsigned s = 0; elapsed && !rmd_domain_owns_cores(d) && s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used) {
+            *soon |= watch_tokens(d, s, elapsed);
+            any |= d->blocked.process[s].tokens_lent;
+        }
+    return any;
+}
+
+static void look_and_set_timer(struct rmd_source *timer, uint32_t events)
+{
+    struct rmd_domain *d = domain_of(timer);
+    struct rmd_blocked *b = &d->blocked;
+    (void)events;
+    if (!rmd_timer_rang(timer) || !b->looking)
+        return;
+    uint64_t now = inv_now_ns();
+    bool soon = false, lent = look(d, now, b->looked_ns ? now - b->looked_ns : 0, &soon);
+    b->looked_ns = now;
+    b->unwanted = wanted(d) || lent ? 0 : b->unwanted + 1;
+    if (b->unwanted >= UNWANTED_LOOKS) {
+        stop_looking(d);
+        rmd_blocked_reconsider(d);
+        return;
+    }
+    uint64_t took = inv_now_ns() - now, pause = soon ? SOON_NS : lent ? LENT_NS : LOOK_NS;
+    rmd_ring_at(timer, now + (took * COST_PART > pause ? took * COST_PART : pause));
+}
+
+void rmd_blocked_reconsider(struct rmd_domain *d)
+{
+    struct rmd_blocked *b = &d->blocked;
+    if (!d->table || b->timer.fd < 0)
+        return;
+    if (d->live < 2) {
+        atomic_store(&d->table->unwatched, 0);
+        if (b->looking)
+            stop_looking(d);
+        return;
+    }
+    if (b->looking)
+        return;
+    /* seq_cst: partner is inv_want_set, which says that its process wants a core and then looks here */
+    atomic_store(&d->table->unwatched, 1);
+    if (!wanted(d))
+        return;
+    atomic_store(&d->table->unwatched, 0);
+    b->looking = true;
+    b->unwanted = 0;
+    b->looked_ns = 0;
+    rmd_ring_at(&b->timer, inv_now_ns() + SOON_NS);
+}
+
+void rmd_blocked_forget(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_blocked *b = &d->blocked;
+    for (unsigned c = 0; c < INV_MAX_CORES; c++) {
+        struct rmd_blocked_holder *h = &b->holder[c];
+        if (h->slot != slot || !h->thread.tid)
+            continue;
+        if (h->lent)
+            atomic_store(&inv_core_at(d->table, c)->absent_tid, 0); /* nothing is returned to it */
+        h->lent = false;
+        rmd_thread_unfollow(&h->thread);
+    }
+    memset(&b->process[slot], 0, sizeof b->process[slot]);
+}
+
+void rmd_blocked_open(struct rmd_domain *d)
+{
+    struct rmd_blocked *b = &d->blocked;
+    b->timer.fd = -1;
+    b->looking = false;
+    for (unsigned c = 0; c < INV_MAX_CORES; c++) {
+        b->holder[c] = (struct rmd_blocked_holder){.thread = RMD_FOLLOWED_NONE};
+        atomic_store(&inv_core_at(d->table, c)->absent_tid, 0); /* lent by a former rmd */
+    }
+    memset(b->process, 0, sizeof b->process);
+    if (!d->topology.emulated && rmd_timer_open(&b->timer, look_and_set_timer))
+        rmd_log(RMD_WARNING, "cores of threads that sleep in the kernel are not lent: no timer: %s",
+                strerror(errno));
+}
+
+void rmd_blocked_close(struct rmd_domain *d)
+{
+    if (d->blocked.looking)
+        stop_looking(d);
+    rmd_timer_close(&d->blocked.timer);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * blocked.h - threads that hold a core and sleep in the kernel: in a read, a join, a page fault.  No
+ * code of ours runs there.  While another process wants a core, rmd looks at the holders, lends the
+ * cores of those that sleep, and returns a core when its thread runs again (core.h, inv_core_lend_for).
+ *
+ * At no cost while no process wants a core: rmd stops to look after a while, and the next process that
+ * begins to want one rings its bell (table.h, unwatched).
+ */
+#ifndef RMD_BLOCKED_H
+#define RMD_BLOCKED_H
+
+#include "rmd/host/thread_time.h"
+#include "rmd/loop/loop.h"
+#include "libinvasive/table/table.h"
+
+struct rmd_domain;
+
+/* What rmd knows of the holders.  Only the holder of the loop's turn reads and writes it. */
+struct rmd_blocked {
+    struct rmd_source timer; /* fd -1: it never looks */
+    bool looking;            /* the timer runs */
+    unsigned unwanted;       /* looks in a row at which no process wanted a core */
+    uint64_t looked_ns;      /* when it has looked last; 0: not since it began */
+    struct rmd_blocked_holder {
+        struct rmd_followed thread; /* that holds the core, or has lent it */
+        unsigned slot;              /* its process */
+        bool asleep;                /* at the last look */
+        bool awake;                 /* a thread that has lent: it ran at the last look */
+        bool lent;                  /* by us */
+    } holder[INV_MAX_CORES];
+    struct {
+        uint64_t ran_ns, delta_ns; /* processor time; since the look before */
+        unsigned held;             /* cores that it holds now */
+        uint64_t not_before_ns;    /* nothing is lent before: threads that hold no core compute */
+        uint64_t patience_ns;      /* how long that is the next time */
+        bool tokens_lent;          /* by us, where tokens are counted */
+    } process[INV_MAX_SLOTS];
+};
+
+/* open - before the first process joins the table.  Looks only where threads have cores of their own to
+ *        sleep on: not in an emulated domain.
+ * close - before the table goes. */
+void rmd_blocked_open(struct rmd_domain *domain);
+void rmd_blocked_close(struct rmd_domain *domain);
+/* reconsider - a process has joined, left, or rung: begin to look, if there is reason to, or stop.
+ * forget - the process in this slot is about to be removed. */
+void rmd_blocked_reconsider(struct rmd_domain *domain);
+void rmd_blocked_forget(struct rmd_domain *domain, unsigned slot);
+
+#endif
