@@ -473,6 +473,11 @@ bool gomp_context_has_others (void)
     return !gomp_suspended_is_empty(&c->here) || other_work(c);
 }
 
+bool gomp_context_leaves_work (void)
+{
+    return gomp_context_has_others() || gomp_region_may_start(carrier()->running->region);
+}
+
 bool gomp_context_could_switch (void)
 {
     struct gomp_carrier *c = carrier();
@@ -704,10 +709,30 @@ bool gomp_contexts_run_until (int *addr, int val)
     return run_until(carrier_made(), gomp_thread()->ts.team->barrier.region, addr, val);
 }
 
+/* May the calling thread, the region's master on its own stack, run other implicit tasks of the region? */
+static bool may_run_others (struct gomp_region *region)
+{
+    return region && region->light && !gomp_contexts.grounded && inv_hold != INV_HOLD_NONE &&
+           gomp_thread()->ts.team_id == 0;
+}
+
+void gomp_carrier_run_unarrived (struct gomp_region *region, int *addr, int val)
+{
+    if (gomp_in_context() || !may_run_others(region))
+        return;
+    struct gomp_carrier *c = carrier_made();
+    c->loop.addr = addr;
+    c->loop.val = val;
+    while (!gomp_context_could_run(&c->loop) && inv_hold != INV_HOLD_NONE && !gomp_hold_called_back() &&
+           !gomp_ready_at(inv_hold) && run_once(region))
+        ;
+    c->loop.addr = NULL;
+    count_arrivals(c);
+}
+
 bool gomp_carrier_arrive (struct gomp_region *region, int *addr, int val)
 {
-    if (!region || !region->light || gomp_contexts.grounded || inv_hold == INV_HOLD_NONE ||
-        gomp_thread()->ts.team_id != 0)
+    if (!may_run_others(region))
         return false;
     struct gomp_carrier *c = carrier_made();
     if (!arrive_alone(c, region, addr, val))

@@ -43,6 +43,8 @@ extern void gomp_context_make_way (void);
 extern bool gomp_context_could_switch (void);
 /* The same, or contexts of this carrier that wait: the loop looks at all of them.  Cheap. */
 extern bool gomp_context_has_others (void);
+/* The same, or implicit tasks of the caller's region that have not been started. */
+extern bool gomp_context_leaves_work (void);
 
 /* --- in a loop */
 
@@ -67,6 +69,9 @@ extern bool gomp_contexts_run_until (int *addr, int val);
 /* The same for that thread at the barrier of the region's team, at which it arrives by this; may return
  * before the barrier is open.  False: nothing is done. */
 extern bool gomp_carrier_arrive (struct gomp_region *, int *addr, int val);
+/* The same, for one that has arrived and finds no explicit task to run: starts and resumes implicit tasks of the
+ * region until *addr is not val, or there is none that could go on. */
+extern void gomp_carrier_run_unarrived (struct gomp_region *, int *addr, int val);
 
 /* --- anywhere */
 

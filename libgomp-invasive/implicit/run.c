@@ -6,6 +6,7 @@
 #include "carrier.h"
 #include "context.h"
 #include "cores.h"
+#include "history.h"
 #include "member.h"
 #include "points.h"
 #include "ready.h"
@@ -78,6 +79,26 @@ static bool in_use (void)
     return gomp_regions_in_use();
 }
 
+/* The calling thread gives its core up inside a region that was left to this core, and of which implicit tasks
+ * have not been started: they are for all cores from now on.  No further region of the function is left to
+ * one core.  True: there are such tasks. */
+static bool share_own_region (void)
+{
+    struct gomp_team *team = gomp_thread()->ts.team;
+    struct gomp_region *region = team ? team->barrier.region : NULL;
+    if (!region || !gomp_region_is_alone(region))
+        return false;
+    gomp_history_alone_stalls(atomic_load_explicit(&region->fn, memory_order_relaxed));
+    atomic_store_explicit(&region->tickets.alone, false, memory_order_relaxed);
+    return gomp_tickets_any(&region->tickets);
+}
+
+static bool publish (void)
+{
+    bool shared = share_own_region();
+    return gomp_contexts_publish() || shared;
+}
+
 static bool run (enum gomp_run which)
 {
     switch (which) {
@@ -96,7 +117,7 @@ const struct gomp_source gomp_implicit_tasks = {.waits = waits,
                                                 .unheld_may_run = unheld_may_run,
                                                 .asks_for_unstarted = gomp_contexts_tickets_first,
                                                 .run = run,
-                                                .publish = gomp_contexts_publish,
+                                                .publish = publish,
                                                 .sleeps = gomp_region_sleeps,
                                                 .rest = gomp_carrier_rest,
                                                 .leave = gomp_carrier_leave,

@@ -125,10 +125,18 @@ void gomp_team_barrier_wait_end (gomp_barrier_t *bar, gomp_barrier_state_t state
     gomp_code_begins(bar);
 }
 
+/* A team of one, without explicit tasks: no thread is to be waited for. */
+static inline bool nothing_to_wait_for (const gomp_barrier_t *bar, unsigned now)
+{
+    return bar->total == 1 && (now & (BAR_INCR - 1)) == 0;
+}
+
 void gomp_team_barrier_wait (gomp_barrier_t *bar)
 {
     unsigned now = gomp_barrier_flags(bar);
     int *word = (int *)&bar->generation;
+    if (nothing_to_wait_for(bar, now) && !team_of(bar)->work_share_cancelled)
+        return;
     gomp_code_ends(bar);
     if ((now & (BAR_INCR - 1)) == 0 &&
         (gomp_in_context() ? gomp_context_arrive(word, (int)now)

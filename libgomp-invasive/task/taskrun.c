@@ -5,6 +5,7 @@
  */
 #include "bound.h"
 #include "carrier.h"
+#include "context.h"
 #include "cores.h"
 #include "help.h"
 #include "points.h"
@@ -703,6 +704,10 @@ static bool wait_ready (void *arg)
 static bool spin_for_task (struct wait *w)
 {
     w->found = NULL;
+    if (gomp_in_context() && gomp_context_leaves_work()) {
+        gomp_idle_skipped();
+        return false;
+    }
     w->pauses = w->until_look = LOOK_LEAST;
     w->give_up = false;
     atomic_fetch_add_explicit(&w->tasks->hungry, hunger_of(w), memory_order_relaxed);
@@ -819,6 +824,14 @@ static void sleep_at_barrier (struct wait *w)
     inv_assert(members > 0 && (uint32_t)before > 0);
 }
 
+/* No task is left, and implicit tasks have not arrived: some may not have been started yet. */
+static void wait_for_arrivals (gomp_barrier_t *bar, unsigned base)
+{
+    unsigned now = gomp_barrier_flags(bar);
+    if ((now & -BAR_INCR) == base)
+        gomp_carrier_run_unarrived(bar->region, (int *)&bar->generation, (int)now);
+}
+
 void gomp_tasks_at_barrier (gomp_barrier_t *bar, unsigned base, bool cancellable)
 {
     struct gomp_thread *thr = gomp_thread();
@@ -835,6 +848,8 @@ void gomp_tasks_at_barrier (gomp_barrier_t *bar, unsigned base, bool cancellable
         if ((w.found = find_task(w.tasks, slot, NULL)) == NULL) {
             if (bar->region)
                 gomp_region_no_tasks(bar->region);
+            if (!gomp_tasks_outstanding(w.team))
+                wait_for_arrivals(bar, base);
             if (!spin_for_task(&w) && !gomp_context_is_in_the_way())
                 sleep_at_barrier(&w);
         }

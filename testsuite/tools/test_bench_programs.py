@@ -70,8 +70,8 @@ def test_a_stock_shape_that_takes_too_long_is_not_the_best_and_not_waited_for(bu
                             shell("slow", "sleep 0.3; echo checksum 1"),
                             shell("endless", "exec sleep 1000")])
     ctx = Context(build, 1, verbose=False)
-    best, run = never_slower.find_best(ctx, program)
-    assert best.name == "quick" and run.values == {"checksum": "1"}
+    best, best_of = never_slower.find_best(ctx, program)
+    assert best.name == "quick" and best_of["quick"] is best and set(best_of) == {"quick", "slow"}
     assert ctx.timeout_s == Context(build, 1).timeout_s
 
 
@@ -80,8 +80,17 @@ def test_a_managed_run_with_another_result_is_no_measurement(build):
     program = Program("p", [shell("1x1", "echo checksum 1")])
     with pytest.raises(BenchError, match="the checksum of p-invade-1 is|checksum of p-stock-1x1"):
         never_slower.row(Context(build, 1, verbose=False), program, managed,
-                         program.shapes_stock[0])
+                         program.shapes_stock[0], {})
 
+
+def test_a_row_says_how_stock_does_with_as_many_ranks(build):
+    program = Program("p", [shell("1x2", "echo checksum 1"),
+                            shell("4x1", "sleep 0.5; echo checksum 1")])
+    best, best_of = never_slower.find_best(Context(build, 1, verbose=False), program)
+    found = never_slower.row(Context(build, 1, verbose=False), program,
+                             shell("4", "echo checksum 1"), best, best_of)
+    assert best.name == "1x2" and found.stock == "1x2"
+    assert found.alike < 1 < found.ratio
 
 def test_never_slower_ends_with_the_figures_of_its_programs(build, monkeypatch, capsys):
     short = own_programs.Own("tree")
@@ -95,10 +104,11 @@ def test_never_slower_ends_with_the_figures_of_its_programs(build, monkeypatch, 
     programs = [broken, short, Missing("gone")]
     monkeypatch.setattr(never_slower, "all_programs", lambda: programs)
     figures = never_slower.never_slower(Context(build, 2, verbose=False))
-    row, failed, mean, worst = figures
+    row, failed, alike, mean, worst = figures
     assert [f.name for f in figures] == ["never-slower-tree-1", "never-slower-failed",
-                                         "never-slower-mean", "never-slower"]
-    assert row.value == pytest.approx(mean.value) == worst.value > 0
+                                         "never-slower-alike", "never-slower-mean", "never-slower"]
+    assert row.value == pytest.approx(mean.value) == worst.value > 0 and alike.value > 0
+    assert alike.note == "1 of 1 rows" or alike.value > never_slower.GOAL_EACH
     assert failed.value == 1 and not failed.reached
     assert failed.note == "broken failed: broken-stock-1x1: sh -c exit 3: exit code 3"
     assert mean.note == "1 rows; without gone: no such package"
