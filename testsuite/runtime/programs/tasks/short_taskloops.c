@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* In a short region with a taskloop no thread waits for the watchdog, which looks every 5 ms: not where the region
  * is left to its master's core either, as it is now and then after 2,048 regions.
- * @mends
+ * @mends with stock libgomp more threads than cores spin for cores that others have
  */
 #include "../check.h"
 #include <omp.h>
