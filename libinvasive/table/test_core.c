@@ -257,6 +257,172 @@ static void test_reap(void)
     inv_table_unmap(t);
 }
 
+/* --- threads that sleep in the kernel: threads 70 and 71 of process 0, thread 80 of process 1 */
+
+static _Atomic int32_t *holder_tid(struct inv_table *t) { return &inv_core_at(t, 0)->holder_tid; }
+static int32_t absent(struct inv_table *t) { return atomic_load(&inv_core_at(t, 0)->absent_tid); }
+
+static void hold_as(struct inv_table *t, unsigned slot, int32_t tid)
+{
+    CHECK(inv_core_borrow(t, 0, slot));
+    atomic_store(holder_tid(t), tid);
+}
+
+/* Core 0 is process 0's, and thread 70 holds it. */
+static struct inv_table *table_with_holder(void)
+{
+    struct inv_table *t = table(1, INV_MODE_PINNED);
+    inv_core_own(t, 0, 0);
+    hold_as(t, 0, 70);
+    return t;
+}
+
+/* rmd has lent the core for thread 70. */
+static struct inv_table *table_with_absent(void)
+{
+    struct inv_table *t = table_with_holder();
+    CHECK(inv_core_lend_for(t, 0, 0, 70) && holder(t, 0) == 0 && absent(t) == 70);
+    return t;
+}
+
+static void test_core_is_lent_for_its_own_thread_only(void)
+{
+    struct inv_table *t = table_with_holder();
+    CHECK(!inv_core_lend_for(t, 0, 0, 71) && !inv_core_lend_for(t, 0, 1, 80));
+    CHECK(holder(t, 0) == 1 && absent(t) == 0 && inv_core_thread(t, 0) == 70);
+    CHECK(inv_core_lend_for(t, 0, 0, 70) && holder(t, 0) == 0);
+    CHECK(absent(t) == 70 && inv_core_thread(t, 0) == 70);
+    CHECK(atomic_load(&inv_slot_at(t, 0)->counters.lends) == 1);
+    CHECK(!inv_core_lend_for(t, 0, 0, 70)); /* it is free already */
+    hold_as(t, 1, 80);
+    CHECK(!inv_core_lend_for(t, 0, 0, 70) && !inv_core_lend_for(t, 0, 1, 80));
+    inv_table_unmap(t);
+
+    t = table(1, INV_MODE_PINNED);
+    inv_core_own(t, 0, 0);
+    atomic_store(holder_tid(t), 70);
+    atomic_store(&inv_slot_at(t, 0)->home, 0), atomic_store(&inv_slot_at(t, 0)->sleepers, 1);
+    inv_core_offer(t, 0, INV_MAX_SLOTS);
+    inv_ring(t, 0); /* handed to a thread in MPI that has not begun to hold it */
+    CHECK(holder(t, 0) == 1 && !inv_core_lend_for(t, 0, 0, 70) && absent(t) == 0);
+    inv_table_unmap(t);
+}
+
+static void test_return_without_borrower(void)
+{
+    struct inv_table *t = table_with_absent();
+    unsigned evicted = 99;
+    CHECK(inv_core_return_to(t, 0, 0, 70, &evicted) && evicted == INV_MAX_SLOTS);
+    CHECK(holder(t, 0) == 1 && absent(t) == 70 && inv_core_thread(t, 0) == 70);
+    CHECK(!inv_core_borrow(t, 0, 1) && !inv_core_borrow(t, 0, 0));
+    /* it sleeps again, and has not noticed anything */
+    CHECK(inv_core_lend_for(t, 0, 0, 70) && holder(t, 0) == 0 && absent(t) == 70);
+    CHECK(inv_core_return_to(t, 0, 0, 70, &evicted) && evicted == INV_MAX_SLOTS);
+    inv_table_unmap(t);
+}
+
+static void test_return_evicts_borrower(void)
+{
+    struct inv_table *t = table_with_absent();
+    unsigned evicted = 99;
+    hold_as(t, 1, 80);
+    CHECK(inv_core_reclaim(t, 0, 0) == INV_RECLAIM_ASKED);
+    CHECK(inv_core_return_to(t, 0, 0, 70, &evicted) && evicted == 1);
+    CHECK(holder(t, 0) == 1 && !reserved(t, 0) && !inv_core_lend(t, 0, 1));
+    CHECK(atomic_load(holder_tid(t)) == 80 && inv_core_thread(t, 0) == 70);
+    /* thread 70 is known to hold it although holder_tid names the one that is evicted */
+    CHECK(inv_core_lend_for(t, 0, 0, 70));
+    inv_table_unmap(t);
+}
+
+static void test_nothing_is_returned_that_is_not_the_threads_any_more(void)
+{
+    unsigned evicted = 99;
+    struct inv_table *t = table_with_absent();
+    CHECK(!inv_core_return_to(t, 0, 0, 71, &evicted) && absent(t) == 70); /* another thread */
+    CHECK(inv_core_own(t, 0, 2) == 0);
+    CHECK(!inv_core_return_to(t, 0, 0, 70, &evicted) && absent(t) == 0 && holder(t, 0) == 0);
+    inv_table_unmap(t);
+
+    t = table_with_absent();
+    hold_as(t, 0, 71); /* another thread of the owner has it */
+    CHECK(!inv_core_return_to(t, 0, 0, 70, &evicted) && absent(t) == 0);
+    CHECK(holder(t, 0) == 1 && inv_core_thread(t, 0) == 71);
+    inv_table_unmap(t);
+
+    t = table_with_absent();
+    hold_as(t, 1, 80);
+    CHECK(!inv_core_end_absence(t, 0, 0, 70, false));
+    CHECK(!inv_core_return_to(t, 0, 0, 70, &evicted) && holder(t, 0) == 2);
+    CHECK(inv_core_lend(t, 0, 1) && evicted == 99);
+    inv_table_unmap(t);
+}
+
+static void test_absence_ends_with_the_core(void)
+{
+    unsigned evicted;
+    struct inv_table *t = table_with_absent();
+    hold_as(t, 1, 80);
+    CHECK(inv_core_return_to(t, 0, 0, 70, &evicted));
+    CHECK(!inv_core_end_absence(t, 0, 0, 71, false) && absent(t) == 70);
+    CHECK(inv_core_end_absence(t, 0, 0, 70, false) && absent(t) == 0);
+    CHECK(holder(t, 0) == 1 && atomic_load(holder_tid(t)) == 70);
+    CHECK(!inv_core_end_absence(t, 0, 0, 70, true)); /* once */
+    CHECK(inv_core_lend(t, 0, 0));
+    inv_table_unmap(t);
+
+    t = table_with_absent(); /* free */
+    CHECK(inv_core_end_absence(t, 0, 0, 70, false) && holder(t, 0) == 1);
+    CHECK(absent(t) == 0 && atomic_load(holder_tid(t)) == 70 && inv_core_lend(t, 0, 0));
+    inv_table_unmap(t);
+
+    t = table_with_holder(); /* rmd has only begun to lend it */
+    atomic_store(&inv_core_at(t, 0)->absent_tid, 70);
+    CHECK(inv_core_end_absence(t, 0, 0, 70, true) && absent(t) == 0 && holder(t, 0) == 1);
+    CHECK(atomic_load(holder_tid(t)) == 70);
+    inv_table_unmap(t);
+}
+
+/* The word moves all the same, so that what rmd is about to do with it fails. */
+static void test_absence_ends_without_the_core(void)
+{
+    struct inv_table *t = table_with_absent();
+    _Atomic inv_word *word = &inv_core_at(t, 0)->word;
+    hold_as(t, 1, 80);
+    inv_word before = atomic_load(word);
+    CHECK(!inv_core_end_absence(t, 0, 0, 70, false) && absent(t) == 0);
+    CHECK(holder(t, 0) == 2 && inv_word_epoch(atomic_load(word)) != inv_word_epoch(before));
+    CHECK(atomic_load(holder_tid(t)) == 80);
+    inv_table_unmap(t);
+
+    t = table_with_absent(); /* another thread of the process has it */
+    hold_as(t, 0, 71);
+    CHECK(!inv_core_end_absence(t, 0, 0, 70, false) && absent(t) == 0);
+    CHECK(holder(t, 0) == 1 && atomic_load(holder_tid(t)) == 71);
+    inv_table_unmap(t);
+
+    t = table_with_absent(); /* free, but another process's */
+    CHECK(inv_core_own(t, 0, 2) == 0);
+    CHECK(!inv_core_end_absence(t, 0, 0, 70, false) && absent(t) == 0 && holder(t, 0) == 0);
+    inv_table_unmap(t);
+}
+
+/* It looks for threads that sleep while a process wants a core. */
+static void test_first_wish_wakes_rmd_once(void)
+{
+    struct inv_table *t = table(1, INV_MODE_PINNED);
+    inv_want_set(t, 0, true);
+    CHECK(atomic_load(&t->rmd_bell) == 0); /* it looks already */
+    inv_want_set(t, 0, false);
+    atomic_store(&t->unwatched, 1);
+    inv_want_set(t, 1, false);
+    CHECK(atomic_load(&t->rmd_bell) == 0 && atomic_load(&t->unwatched) == 1);
+    inv_want_set(t, 1, true);
+    inv_want_set(t, 2, true);
+    CHECK(atomic_load(&t->rmd_bell) == 1 && atomic_load(&t->unwatched) == 0);
+    inv_table_unmap(t);
+}
+
 static void test_tokens(void)
 {
     struct inv_table *t = table(2, INV_MODE_ANONYMOUS);
@@ -339,6 +505,13 @@ int main(void)
     test_owner_that_gets_its_core_back_has_asked();
     test_rescue_asks_for_owners();
     test_reap();
+    test_core_is_lent_for_its_own_thread_only();
+    test_return_without_borrower();
+    test_return_evicts_borrower();
+    test_nothing_is_returned_that_is_not_the_threads_any_more();
+    test_absence_ends_with_the_core();
+    test_absence_ends_without_the_core();
+    test_first_wish_wakes_rmd_once();
     test_tokens();
     test_tokens_that_somebody_waits_for();
     test_arrival_board();

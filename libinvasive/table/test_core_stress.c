@@ -14,6 +14,9 @@
  *  - a core that rmd moves to another domain has been left by all processes of this one, rmd hears
  *    of it, and no process takes it until it is back (in the runs that move cores; those that
  *    evict expel);
+ *  - a core that rmd lends for a process that sleeps is that process's again, or is not, but both
+ *    agree: the process is not left with a core that it does not know of (rmd returns cores only in
+ *    the runs that evict, since the borrower goes on until it looks);
  *  - in the end every core is free, unreserved, and has its first owner;
  *  - tokens: never more running than there are, forced ones left out, and all there at the end.
  */
@@ -24,6 +27,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PROCESSES = 4, CORES = 3, PATIENCE_S = 20, OTHER_DOMAIN = -1 };
 
@@ -33,7 +37,9 @@ static _Atomic int occupant[CORES]; /* slot + 1 of the computing process, 0 none
 static long workload[CORES];        /* written by the holder alone */
 static bool evictions;              /* whether this run evicts */
 static bool moves;                  /* whether rmd moves cores to another domain and back */
-static unsigned moved, expelled;    /* by rmd's thread alone while it runs */
+/* By rmd's thread alone while it runs: cores moved, holders expelled, cores lent for sleepers, returned. */
+static unsigned moved, expelled, lent_for, returned;
+static _Atomic bool asleep[CORES];  /* the thread that holds the core sleeps; rmd's guess */
 static _Atomic int running;         /* anonymous mode: threads with a token */
 
 static _Noreturn void fail(const char *what, unsigned me, int core)
@@ -195,6 +201,40 @@ static void send_message(unsigned to)
     inv_ring(table, to);
 }
 
+/* --- sleeping with the core.  The process is one thread, whose number is the slot's plus 1. */
+
+static bool leave_core(struct inv_core *c, int32_t tid)
+{
+    return atomic_compare_exchange_strong(&c->holder_tid, &tid, 0);
+}
+
+/* As inv_hold_detach and its regain_lent (hold/hold.c). */
+static int detach(unsigned me, int core)
+{
+    struct inv_core *c = inv_core_at(table, (unsigned)core);
+    int32_t tid = (int32_t)me + 1;
+    bool left = leave_core(c, tid);
+    while (!left || atomic_load(&c->absent_tid) == tid) {
+        bool current = left;
+        left = inv_core_end_absence(table, (unsigned)core, me, tid, current) ||
+               (inv_word_holder(atomic_load(&c->word)) == me + 1 &&
+                (current || atomic_load(&c->holder_tid) == tid));
+        left = left && (leave_core(c, tid) || current);
+        if (!left)
+            return INV_NO_CORE;
+    }
+    return core;
+}
+
+static int sleep_with_core(unsigned me, int core, unsigned *seed)
+{
+    atomic_store(&inv_core_at(table, (unsigned)core)->holder_tid, (int32_t)me + 1);
+    atomic_store(&asleep[core], true);
+    usleep(random_below(seed, 60));
+    atomic_store(&asleep[core], false);
+    return detach(me, core);
+}
+
 /* --- one process */
 
 static void evict_someone(unsigned me)
@@ -209,7 +249,7 @@ static void evict_someone(unsigned me)
 
 static int act(unsigned me, int core, unsigned *seed)
 {
-    switch (random_below(seed, evictions ? 8 : 7)) {
+    switch (random_below(seed, evictions ? 9 : 8)) {
     case 0:
     case 1:
         lend_and_offer(me, core);
@@ -221,6 +261,8 @@ static int act(unsigned me, int core, unsigned *seed)
         send_message(random_below(seed, PROCESSES));
         return core;
     case 7:
+        return sleep_with_core(me, core, seed);
+    case 8:
         evict_someone(me);
         return core;
     default:
@@ -248,6 +290,36 @@ static void *process(void *arg)
     if (core != INV_NO_CORE)
         lend_and_offer(me, core);
     return NULL;
+}
+
+/* --- rmd, which lends cores for processes that sleep (rmd/domain/watch/blocked.c) */
+
+/* 0, or the thread for which the core is lent, which may wake up meanwhile. */
+static int32_t lent_to_others[CORES];
+
+static void return_core(unsigned core)
+{
+    int32_t tid = lent_to_others[core];
+    unsigned evicted;
+    lent_to_others[core] = 0;
+    if (!evictions || !inv_core_return_to(table, core, (unsigned)tid - 1, tid, &evicted))
+        return;
+    returned++;
+}
+
+static void look(unsigned *seed)
+{
+    unsigned core = random_below(seed, CORES);
+    if (lent_to_others[core] && (!atomic_load(&asleep[core]) || random_below(seed, 8) == 0))
+        return_core(core);
+    int32_t tid = inv_core_thread(table, core);
+    if (lent_to_others[core] || !atomic_load(&asleep[core]) || tid <= 0)
+        return;
+    if (inv_core_lend_for(table, core, (unsigned)tid - 1, tid)) {
+        lent_to_others[core] = tid;
+        lent_for++;
+        inv_core_offer(table, core, INV_MAX_SLOTS);
+    }
 }
 
 /* --- rmd, which moves cores to another domain and back (rmd/users/users.c) */
@@ -303,6 +375,11 @@ static void *manager(void *arg)
 {
     unsigned seed = (unsigned)(uintptr_t)arg;
     while (!atomic_load(&stopping)) {
+        look(&seed);
+        if (!moves || random_below(&seed, 4) != 0) {
+            usleep(random_below(&seed, 20));
+            continue;
+        }
         unsigned core = random_below(&seed, CORES);
         if (take_away(core, &seed)) {
             compute_elsewhere(core, &seed);
@@ -380,11 +457,12 @@ static void wake_sleepers(void)
 static void run(void *(*body)(void *), unsigned ms, unsigned seed)
 {
     pthread_t thread[PROCESSES + 1];
-    unsigned threads = PROCESSES + moves;
+    bool pinned = body == process; /* then with rmd */
+    unsigned threads = PROCESSES + pinned;
     for (unsigned s = 0; s < PROCESSES; s++)
         if (pthread_create(&thread[s], NULL, body, (void *)(uintptr_t)(s | (seed + s) << 8)))
             abort();
-    if (moves && pthread_create(&thread[PROCESSES], NULL, manager, (void *)(uintptr_t)seed))
+    if (pinned && pthread_create(&thread[PROCESSES], NULL, manager, (void *)(uintptr_t)seed))
         abort();
     struct timespec pause = {ms / 1000, ms % 1000 * 1000000L}, moment = {0, 1000000};
     nanosleep(&pause, NULL);
@@ -404,6 +482,8 @@ static void check_cores_at_end(void)
             fail("a core has changed its owner", 0, (int)c);
         if (inv_word_holder(w) != INV_NOBODY)
             fail("a core is still held", 0, (int)c);
+        if (atomic_load(&inv_core_at(table, c)->absent_tid) != 0)
+            fail("a thread is still absent", 0, (int)c);
     }
 }
 
@@ -419,16 +499,18 @@ static uint64_t total(size_t counter)
 static void run_pinned(unsigned ms, unsigned seed)
 {
     make_table(INV_MODE_PINNED);
-    moved = expelled = 0;
+    moved = expelled = lent_for = returned = 0;
+    memset(lent_to_others, 0, sizeof lent_to_others);
     run(process, ms, seed);
     check_cores_at_end();
     printf("pinned%s%s: %llu lends, %llu borrows, %llu reclaims, %llu evictions, %u moves, %u "
-           "expelled\n",
+           "expelled, %u lent for sleepers, %u returned\n",
            evictions ? ", evicting" : "", moves ? ", moving" : "",
            (unsigned long long)total(offsetof(struct inv_counters, lends)),
            (unsigned long long)total(offsetof(struct inv_counters, borrows)),
            (unsigned long long)total(offsetof(struct inv_counters, reclaims)),
-           (unsigned long long)total(offsetof(struct inv_counters, evictions)), moved, expelled);
+           (unsigned long long)total(offsetof(struct inv_counters, evictions)), moved, expelled,
+           lent_for, returned);
     inv_table_unmap(table);
 }
 

@@ -101,13 +101,12 @@ static void end_loan(struct rmd_domain *d, unsigned core)
         move_off(d, core, evicted, user);
 }
 
-/* Returns whether it sleeps. */
-static bool watch_lender(struct rmd_domain *d, unsigned core, uint64_t now, uint64_t elapsed)
+static void watch_lender(struct rmd_domain *d, unsigned core, uint64_t now, uint64_t elapsed)
 {
     struct rmd_blocked_holder *h = &d->blocked.holder[core];
     if (atomic_load(&inv_core_at(d->table, core)->absent_tid) != h->thread.tid) {
         h->lent = false; /* it has come to a scheduling point */
-        return false;
+        return;
     }
     bool ran = (double)rmd_thread_ran(&h->thread) > RUNS * (double)elapsed;
     bool ready = !rmd_thread_sleeps(&h->thread), beside = computes_beside(d, h->slot, elapsed,
@@ -118,7 +117,6 @@ static bool watch_lender(struct rmd_domain *d, unsigned core, uint64_t now, uint
         end_loan(d, core);
     else
         h->awake = ready;
-    return h->lent;
 }
 
 static void lend(struct rmd_domain *d, unsigned core)
@@ -233,22 +231,35 @@ static void stop_looking(struct rmd_domain *d)
     rmd_ring_at(&b->timer, 0);
 }
 
-/* Returns whether a core or a token is lent. */
+/* Does another process use what is lent?  Else rmd stops to look when no process wants it. */
+static bool core_is_used(struct rmd_domain *d, unsigned core)
+{
+    return d->blocked.holder[core].lent &&
+           inv_word_holder(atomic_load(&inv_core_at(d->table, core)->word)) != INV_NOBODY;
+}
+
+static bool tokens_are_used(struct rmd_domain *d, unsigned slot)
+{
+    return d->blocked.process[slot].tokens_lent &&
+           atomic_load(&d->table->free_tokens) < d->procs[slot].loan;
+}
+
+/* Returns whether a core or a token is lent and used. */
 static bool look(struct rmd_domain *d, uint64_t now, uint64_t elapsed, bool *soon)
 {
     bool any = false;
     look_at_processes(d);
     for (unsigned c = 0; elapsed && rmd_domain_owns_cores(d) && c < d->topology.ncores; c++) {
         if (d->blocked.holder[c].lent)
-            any |= watch_lender(d, c, now, elapsed);
+            watch_lender(d, c, now, elapsed);
         else
             *soon |= watch_holder(d, c, now, elapsed);
-        any |= d->blocked.holder[c].lent;
+        any |= core_is_used(d, c);
     }
     for (unsigned s = 0; elapsed && !rmd_domain_owns_cores(d) && s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used) {
             *soon |= watch_tokens(d, s, elapsed);
-            any |= d->blocked.process[s].tokens_lent;
+            any |= tokens_are_used(d, s);
         }
     return any;
 }

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * blocks.cpp - a process that blocks in the kernel while another one computes.
+ *
+ *   blocks computes WAKE END   dynamic loops of OpenMP until END
+ *   blocks HOW WAKE END        a region, "blocks" on stdout, blocked until a line comes through WAKE,
+ *                              "woken", computes outside OpenMP until END, a region, "good"
+ *   with MPI                   the last rank does the former, all others the latter
+ *
+ * WAKE and END are FIFOs: a line in WAKE is read, in END it is left to all.  HOW: block() has the ways
+ * to wait; workers joins two threads that compute until END; exit, kill and exec end the program, or
+ * replace it, from another thread while the first one sleeps.
+ */
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <future>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef WITH_MPI
+#include <mpi.h>
+#endif
+
+static int wake_fd, end_fd;
+static const char *wake_name;
+
+static bool readable(int fd, int patience_ms)
+{
+    pollfd asked{fd, POLLIN, 0};
+    return poll(&asked, 1, patience_ms) > 0;
+}
+
+static bool ended() { return readable(end_fd, 0); }
+
+static void hear()
+{
+    char line[2];
+    if (read(wake_fd, line, sizeof line) != sizeof line)
+        abort();
+}
+
+static void say(const char *word)
+{
+    puts(word);
+    fflush(stdout);
+}
+
+static double spin(long steps)
+{
+    volatile double x = 0;
+    for (long i = 0; i < steps; i++)
+        x = x + 1;
+    return x;
+}
+
+static void region()
+{
+    long sum = 0;
+#pragma omp parallel for schedule(dynamic, 10) reduction(+ : sum)
+    for (int i = 0; i < 1000; i++)
+        sum += i;
+    if (sum != 499500)
+        abort();
+}
+
+static void compute_in_loops()
+{
+    while (!ended()) {
+#pragma omp parallel for schedule(dynamic, 1)
+        for (int i = 0; i < 400; i++)
+            spin(30000);
+    }
+}
+
+static void compute_alone()
+{
+    while (!ended())
+        spin(100000);
+}
+
+static void wait_for_futex()
+{
+    static int word;
+    std::thread waker([] {
+        hear();
+        __atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
+        syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    });
+    while (!__atomic_load_n(&word, __ATOMIC_SEQ_CST))
+        syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+    waker.join();
+}
+
+static void wait_for_condition()
+{
+    std::mutex mutex;
+    std::condition_variable condition;
+    bool woken = false;
+    std::thread waker([&] {
+        hear();
+        std::lock_guard<std::mutex> lock(mutex);
+        woken = true;
+        condition.notify_one();
+    });
+    {
+        std::unique_lock<std::mutex> lock(mutex);
+        condition.wait(lock, [&] { return woken; });
+    }
+    waker.join();
+}
+
+static void wait_for_epoll()
+{
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, wake_fd, &event) ||
+        epoll_wait(fd, &event, 1, -1) != 1)
+        abort();
+    close(fd);
+    hear();
+}
+
+static void wait_for_child()
+{
+    pid_t child = fork();
+    int status;
+    if (child == 0) {
+        hear();
+        _exit(0);
+    }
+    if (waitpid(child, &status, 0) != child || status)
+        abort();
+}
+
+static void wait_for_command()
+{
+    if (system((std::string("read line <") + wake_name).c_str()))
+        abort();
+}
+
+static void wait_for_another_program(const char *how)
+{
+    std::thread other([how] {
+        hear();
+        if (!strcmp(how, "exit"))
+            exit(0);
+        if (!strcmp(how, "kill"))
+            raise(SIGKILL);
+        std::string line = std::string("exec sleep 60 <>") + wake_name;
+        execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char *>(nullptr));
+    });
+    other.join();
+    abort();
+}
+
+static void block(const std::string &how)
+{
+    if (how == "sleep") {
+        while (!readable(wake_fd, 0))
+            usleep(200000);
+        hear();
+    } else if (how == "poll") {
+        readable(wake_fd, -1);
+        hear();
+    } else if (how == "read") {
+        hear();
+    } else if (how == "epoll") {
+        wait_for_epoll();
+    } else if (how == "waitpid") {
+        wait_for_child();
+    } else if (how == "system") {
+        wait_for_command();
+    } else if (how == "join") {
+        std::thread(hear).join();
+    } else if (how == "condition") {
+        wait_for_condition();
+    } else if (how == "future") {
+        std::async(std::launch::async, hear).get();
+    } else if (how == "futex") {
+        wait_for_futex();
+    } else if (how == "workers") {
+        std::thread one(compute_alone), other(compute_alone);
+        one.join();
+        other.join();
+    } else {
+        wait_for_another_program(how.c_str());
+    }
+}
+
+int main(int argc, char **argv)
+{
+    std::string how = argc == 4 ? argv[1] : "";
+    wake_name = argv[2];
+    if (how.empty() || (wake_fd = open(wake_name, O_RDWR)) < 0 ||
+        (end_fd = open(argv[3], O_RDWR)) < 0)
+        return 2;
+#ifdef WITH_MPI
+    int rank, size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank == size - 1)
+        how = "computes";
+#endif
+    region();
+    if (how == "computes") {
+        compute_in_loops();
+    } else {
+        say("blocks");
+        block(how);
+        say("woken");
+        compute_alone();
+        region();
+        say("good");
+    }
+#ifdef WITH_MPI
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+#endif
+    return 0;
+}

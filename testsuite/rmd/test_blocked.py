@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A process that blocks in the kernel lends its core while another one wants it, and has it back
+when it computes again; two programs without MPI on two real cores."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from lib.blocked import WAYS
+from lib.machine import TWO_CPUS, two_cpus
+from lib.processes import processor_s
+from lib.rmd import Rmd
+from lib.waiting import PATIENCE_S, comes_true, eventually
+
+pytestmark = two_cpus
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_the_core_of_a_process_that_blocks_is_the_others_until_it_computes(domain, blocks, how):
+    d = domain()
+    blocked = d.blocked(blocks, how)
+    other = d.start(blocks, "computes")
+    d.comes_to_hold(0, 2)
+    d.wakes(blocked)
+    d.comes_to_hold(1, 1)
+    d.ends_well(blocked, other)
+
+
+def test_threads_that_are_joined_keep_the_core_of_their_process(domain, blocks):
+    """The first thread sleeps, others of the process compute: the core is lent for a moment at
+    most, at intervals that grow."""
+    d = domain()
+    joins = d.blocked(blocks, "workers")
+    other = d.start(blocks, "computes")
+    eventually(lambda: len(d.processes()), 2)
+    eventually(lambda: [p["wants_cores"] for p in d.processes()], [False, True])
+    comes_true(lambda: all(d.held() == [1, 1] for _ in range(20)), "the core is the process's")
+    d.ends_well(joins, other)
+
+
+@pytest.mark.parametrize("how, code", [("exit", 0), ("kill", -signal.SIGKILL)])
+def test_a_process_that_ends_while_its_core_is_lent_leaves_nothing(domain, blocks, how, code):
+    d = domain()
+    blocked = d.blocked(blocks, how)
+    other = d.start(blocks, "computes")
+    d.comes_to_hold(0, 2)
+    d.wake.write()
+    assert blocked.wait(PATIENCE_S) == code
+    d.comes_to_hold(2)
+    assert d.processes()[0]["owned_cores"] == 2
+    again = d.blocked(blocks, "read")  # in the slot of the former one
+    d.comes_to_hold(0, 2)
+    d.wakes(again)
+    d.comes_to_hold(1, 1)
+    d.ends_well(again, other)
+
+
+def test_a_process_that_becomes_another_program_while_its_core_is_lent_leaves_nothing(
+        domain, blocks):
+    d = domain()
+    blocked = d.blocked(blocks, "exec")
+    other = d.start(blocks, "computes")
+    d.comes_to_hold(0, 2)
+    d.wake.write()
+    d.comes_to_hold(2)
+    assert d.processes()[0]["owned_cores"] == 2 and blocked.poll() is None
+    d.ends_well(other)
+
+
+# --- rmd ends and comes back
+
+@pytest.fixture
+def survivor(mortal, domain):
+    """(rmd as a service that can be killed, its domain)"""
+    s = mortal(f"cores = {','.join(map(str, TWO_CPUS))}\n")
+    return s, domain(s.name)
+
+
+def test_a_core_that_is_lent_when_rmd_is_killed_comes_back(survivor, blocks):
+    s, d = survivor
+    blocked = d.blocked(blocks, "read")
+    other = d.start(blocks, "computes")
+    d.comes_to_hold(0, 2)
+    s.die()
+    s.begin()
+    d.wakes(blocked)
+    d.ends_well(blocked, other)
+
+
+def test_a_core_that_was_returned_when_rmd_is_killed_is_the_threads(survivor, blocks):
+    """The thread does not know yet that its core was lent."""
+    s, d = survivor
+    blocked = d.blocked(blocks, "read")
+    other = d.start(blocks, "computes")
+    d.comes_to_hold(0, 2)
+    d.wakes(blocked)
+    d.comes_to_hold(1, 1)
+    s.die()
+    s.begin()
+    d.comes_to_hold(1, 1)
+    d.ends_well(blocked, other)
+
+
+def test_the_next_rmd_lends_what_a_former_one_had_lent(survivor, blocks):
+    s, d = survivor
+    blocked = d.blocked(blocks, "read")
+    other = d.start(blocks, "computes")
+    for _ in range(3):
+        d.comes_to_hold(0, 2)
+        s.die()
+        s.begin()
+    d.comes_to_hold(0, 2)
+    d.wakes(blocked)
+    d.ends_well(blocked, other)
+
+
+# --- when rmd looks
+
+def processor_s_of_two(process):
+    """Processor time in two seconds."""
+    before = processor_s(process)
+    time.sleep(2)
+    return processor_s(process) - before
+
+
+def test_rmd_does_not_look_while_no_process_wants_a_core(domain, blocks):
+    d = domain()
+    both = [d.blocked(blocks, "read"), d.blocked(blocks, "read")]
+    eventually(lambda: len(d.processes()), 2)
+    comes_true(lambda: processor_s_of_two(d.rmd.process) < 0.01, "rmd does not look")
+    d.wake.write()
+    d.wakes(both[0])
+    d.ends_well(*both)
+
+
+def test_emulated_cores_are_not_lent_for_threads_that_sleep(build, domain, blocks):
+    """Threads that compute on them sleep."""
+    rmd = Rmd(build, "--emulate-cores=2")
+    try:
+        d = domain(rmd.name)
+        blocked = d.blocked(blocks, "read")
+        other = d.start(blocks, "computes")
+        eventually(lambda: [p["wants_cores"] for p in d.processes()].count(True), 1)
+        for _ in range(100):
+            assert sorted(d.held()) == [1, 1]
+            time.sleep(0.005)
+        d.wakes(blocked)
+        d.ends_well(blocked, other)
+    finally:
+        rmd.close()
