@@ -209,6 +209,18 @@ static void recount_tokens(struct rmd_domain *d)
     }
 }
 
+/* The former rmd may have lent tokens for processes that slept (watch/blocked.c).  This one looks anew. */
+static void end_loans_of_the_running(struct rmd_domain *d)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        struct rmd_process *p = &d->procs[s];
+        if (!p->used || p->stopped)
+            continue;
+        atomic_fetch_sub(&d->table->free_tokens, p->loan);
+        p->loan = 0;
+    }
+}
+
 static void remove_dead(struct rmd_domain *d)
 {
     bool found[INV_MAX_SLOTS] = {false};
@@ -247,9 +259,12 @@ int rmd_domain_take_over(struct rmd_domain *d, int table_fd, int state_fd)
     restore_domain(d, state);
     rmd_domain_repair(d);
     remove_dead(d);
-    if (d->table->mode == INV_MODE_ANONYMOUS)
+    if (d->table->mode == INV_MODE_ANONYMOUS) {
         recount_tokens(d);
+        end_loans_of_the_running(d);
+    }
     inv_rescue(d->table);
+    rmd_blocked_reconsider(d);
     d->changed = true;
     rmd_state_save(d);
     return (int)d->live;

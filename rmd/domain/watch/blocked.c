@@ -193,6 +193,7 @@ static bool watch_tokens(struct rmd_domain *d, unsigned slot, uint64_t elapsed)
         return false; /* check.c */
     if (h->thread.tid != p->pid) {
         h->asleep = false;
+        h->slot = slot;
         rmd_thread_follow(&h->thread, p->pid, p->pid);
         return false;
     }
