@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* thread_time.c - "RUNNING_NS WAITING_NS TIMES" of schedstat, "PID (NAME) STATE ..." of stat. */
 #define _GNU_SOURCE
-#include "rmd/host/thread_time.h"
+#include "rmd/domain/watch/thread_time.h"
 
 #include <fcntl.h>
 #include <stdio.h>
