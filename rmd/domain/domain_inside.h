@@ -6,7 +6,7 @@
 #include "rmd/domain/bell.h"
 #include "rmd/loop/dedup.h"
 #include "rmd/domain/domain.h"
-#include "rmd/domain/watch/blocked.h"
+#include "rmd/domain/blocked.h"
 #include "rmd/loop/loop.h"
 #include "rmd/config/units.h"
 

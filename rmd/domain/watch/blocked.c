@@ -7,7 +7,7 @@
  * that it still holds have, a core that was lent for it is returned, and none is lent for a while.
  */
 #define _GNU_SOURCE
-#include "rmd/domain/watch/blocked.h"
+#include "rmd/domain/blocked.h"
 #include "libinvasive/base/assertion.h"
 #include "libinvasive/base/cpus.h"
 #include "libinvasive/base/now.h"

@@ -10,7 +10,7 @@
 #ifndef RMD_BLOCKED_H
 #define RMD_BLOCKED_H
 
-#include "rmd/domain/watch/thread_time.h"
+#include "rmd/host/procstat.h"
 #include "rmd/loop/loop.h"
 #include "libinvasive/table/table.h"
 
