@@ -79,7 +79,10 @@ class Domain:
         return [process["held_cores"] for process in self.processes()]
 
     def comes_to_hold(self, *held):
-        eventually(self.held, list(held))
+        try:
+            eventually(self.held, list(held))
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.status()}") from error
 
     def wakes(self, program):
         self.wake.write()

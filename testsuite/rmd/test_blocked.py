@@ -53,8 +53,7 @@ def test_a_process_that_ends_while_its_core_is_lent_leaves_nothing(domain, block
     assert d.processes()[0]["owned_cores"] == 2
     again = d.blocked(blocks, "read")  # in the slot of the former one
     d.comes_to_hold(0, 2)
-    d.wakes(again)
-    d.comes_to_hold(1, 1)
+    d.wakes(again)  # it may have slept on a core of the other, which is not returned
     d.ends_well(again, other)
 
 

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * blocked.c - one process blocks in the kernel, another one computes in a dynamic loop of OpenMP.
+ *
+ *   blocked rate                       steps_per_ms of one thread
+ *   blocked ranks HOW MS TIMES STEPS   with MPI: rank 0 blocks, rank 1 computes
+ *   blocked programs HOW MS TIMES STEPS   two programs without MPI, which this one starts
+ *
+ * Each of TIMES rounds begins together.  The one blocks for MS milliseconds; the other has work for
+ * two cores for 60 % of that, at STEPS a millisecond.  Prints "seconds", the time of all loops, and
+ * "delay_ms", the median of how long the blocked thread did not run after the end of its block: after
+ * its timer, or after what wakes it has read the clock and is about to do so.
+ */
+#define _GNU_SOURCE
+#include <mpi.h>
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_TIMES = 1000, PIECES_PER_MS = 10 };
+
+static const char *self;
+static long long *stamp; /* when what wakes the thread did so; shared with children */
+static long long deadline;
+static long steps; /* of one piece of work */
+
+static void need(bool good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "blocked: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static long long now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void sleep_until(long long ns)
+{
+    struct timespec t = {ns / 1000000000, ns % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+        ;
+}
+
+/* --- ways to block; each returns when the block was over */
+
+static int channel[2];
+static sem_t semaphore;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static bool woken;
+static _Atomic int word;
+
+static long wake_futex(void)
+{
+    atomic_store(&word, 1);
+    return syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void *waker(void *how)
+{
+    sleep_until(deadline);
+    *stamp = now_ns();
+    if (!strcmp(how, "condition")) {
+        pthread_mutex_lock(&mutex);
+        woken = true;
+        pthread_cond_signal(&condition);
+        pthread_mutex_unlock(&mutex);
+    } else if (!strcmp(how, "semaphore")) {
+        sem_post(&semaphore);
+    } else if (!strcmp(how, "futex")) {
+        wake_futex();
+    } else if (strcmp(how, "join")) {
+        need(write(channel[1], "x", 1) == 1, "write");
+    }
+    return NULL;
+}
+
+static void wait_for(const char *how)
+{
+    char byte;
+    if (!strcmp(how, "condition")) {
+        pthread_mutex_lock(&mutex);
+        while (!woken)
+            pthread_cond_wait(&condition, &mutex);
+        woken = false;
+        pthread_mutex_unlock(&mutex);
+    } else if (!strcmp(how, "semaphore")) {
+        while (sem_wait(&semaphore))
+            ;
+    } else if (!strcmp(how, "futex")) {
+        while (!atomic_load(&word))
+            syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+        atomic_store(&word, 0);
+    } else if (!strcmp(how, "read")) {
+        need(read(channel[0], &byte, 1) == 1, "read");
+    } else if (!strcmp(how, "epoll")) {
+        static int fd;
+        struct epoll_event event = {.events = EPOLLIN};
+        if (!fd)
+            need((fd = epoll_create1(EPOLL_CLOEXEC)) > 0 &&
+                     !epoll_ctl(fd, EPOLL_CTL_ADD, channel[0], &event), "epoll");
+        need(epoll_wait(fd, &event, 1, -1) == 1, "epoll_wait");
+    }
+}
+
+static void block_for_thread(const char *how)
+{
+    pthread_t thread;
+    char byte;
+    need(!pthread_create(&thread, NULL, waker, (void *)how), "pthread_create");
+    wait_for(how); /* join: at once */
+    if (!strcmp(how, "join")) {
+        pthread_join(thread, NULL);
+        return;
+    }
+    long long over = now_ns();
+    pthread_join(thread, NULL);
+    if (!strcmp(how, "epoll"))
+        need(read(channel[0], &byte, 1) == 1, "read");
+    *stamp += now_ns() - over; /* what follows is no delay */
+}
+
+static void block_for_child(void)
+{
+    pid_t child = fork();
+    need(child >= 0, "fork");
+    if (!child) {
+        sleep_until(deadline);
+        *stamp = now_ns();
+        _exit(0);
+    }
+    need(waitpid(child, NULL, 0) == child, "waitpid");
+}
+
+/* The command cannot write to our memory: it writes when it ended to a pipe. */
+static void block_for_command(void)
+{
+    char command[512];
+    snprintf(command, sizeof command, "exec %s command %lld %d", self, deadline, channel[1]);
+    need(system(command) == 0, "system");
+    long long over = now_ns();
+    need(read(channel[0], stamp, sizeof *stamp) == sizeof *stamp, "read");
+    *stamp += now_ns() - over;
+}
+
+/* Returns the delay. */
+static long long block(const char *how, int ms)
+{
+    deadline = now_ns() + ms * 1000000LL;
+    if (!strcmp(how, "sleep")) {
+        sleep_until(deadline);
+        *stamp = deadline;
+    } else if (!strcmp(how, "poll")) {
+        poll(NULL, 0, ms);
+        *stamp = deadline;
+    } else if (!strcmp(how, "waitpid")) {
+        block_for_child();
+    } else if (!strcmp(how, "system")) {
+        block_for_command();
+    } else {
+        block_for_thread(how);
+    }
+    return now_ns() - *stamp;
+}
+
+/* --- work */
+
+static double sink;
+
+static double spin(long n)
+{
+    volatile double x = 0;
+    for (long i = 0; i < n; i++)
+        x = x + 1;
+    return x;
+}
+
+static double compute(int ms)
+{
+    int pieces = (int)(2 * 0.6 * ms * PIECES_PER_MS);
+    double sum = 0;
+    long long start = now_ns();
+#pragma omp parallel for schedule(dynamic, 1) reduction(+ : sum)
+    for (int i = 0; i < pieces; i++)
+        sum += spin(steps);
+    sink += sum;
+    return (double)(now_ns() - start) * 1e-9;
+}
+
+static int print_rate(void)
+{
+    enum { STEPS = 1000000 };
+    long long best = 0;
+    for (int i = 0; i < 20; i++) {
+        long long start = now_ns();
+        sink += spin(STEPS);
+        long long took = now_ns() - start;
+        best = !best || took < best ? took : best;
+    }
+    printf("steps_per_ms %.0f\n", STEPS * 1e6 / (double)best);
+    return 0;
+}
+
+/* --- rounds.  The two meet in MPI_Barrier, or by bytes in pipes. */
+
+static int meet_read, meet_write;
+static bool ranks;
+
+static void meet(void)
+{
+    char byte = 'x';
+    if (ranks)
+        MPI_Barrier(MPI_COMM_WORLD);
+    else
+        need(write(meet_write, &byte, 1) == 1 && read(meet_read, &byte, 1) == 1, "meet");
+}
+
+static int compare(const void *a, const void *b)
+{
+    long long x = *(const long long *)a, y = *(const long long *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns the median delay in ms of the one that blocks, seconds of loops of the other. */
+static double rounds(bool blocks, const char *how, int ms, int times)
+{
+    static long long delay[MOST_TIMES];
+    double seconds = 0;
+    need(times > 0 && times <= MOST_TIMES, "times");
+    compute(1); /* a region, by which the process joins */
+    for (int i = 0; i < times; i++) {
+        meet();
+        if (blocks)
+            delay[i] = block(how, ms);
+        else
+            seconds += compute(ms);
+    }
+    meet();
+    qsort(delay, (size_t)times, sizeof *delay, compare);
+    return blocks ? (double)delay[times / 2] * 1e-6 : seconds;
+}
+
+static void print_both(double delay_ms, double seconds)
+{
+    printf("delay_ms %.6f\nseconds %.6f\n", delay_ms, seconds);
+}
+
+static int run_ranks(char **argv)
+{
+    int rank;
+    double seconds = 0;
+    ranks = true;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    double result = rounds(rank == 0, argv[2], atoi(argv[3]), atoi(argv[4]));
+    if (rank == 1)
+        MPI_Send(&result, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+    else {
+        MPI_Recv(&seconds, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        print_both(result, seconds);
+    }
+    MPI_Finalize();
+    return 0;
+}
+
+/* blocked blocks|computes HOW MS TIMES STEPS READ WRITE RESULT */
+static int run_one(char **argv)
+{
+    meet_read = atoi(argv[6]);
+    meet_write = atoi(argv[7]);
+    double result = rounds(!strcmp(argv[1], "blocks"), argv[2], atoi(argv[3]), atoi(argv[4]));
+    need(write(atoi(argv[8]), &result, sizeof result) == sizeof result, "write");
+    return 0;
+}
+
+static int run_programs(char **argv)
+{
+    extern char **environ;
+    int ends[4][2], bad = 0;
+    char number[4][2][12];
+    double result[2];
+    pid_t child[2];
+    for (int i = 0; i < 4; i++) {
+        need(!pipe(ends[i]), "pipe");
+        for (int end = 0; end < 2; end++)
+            snprintf(number[i][end], sizeof number[i][end], "%d", ends[i][end]);
+    }
+    for (int i = 0; i < 2; i++) {
+        char *words[] = {(char *)self, i ? "computes" : "blocks", argv[2], argv[3], argv[4], argv[5],
+                         number[i][0], number[!i][1], number[2 + i][1], NULL};
+        need(!posix_spawn(&child[i], self, NULL, NULL, words, environ), "posix_spawn");
+    }
+    for (int i = 0; i < 2; i++) {
+        int status;
+        need(waitpid(child[i], &status, 0) == child[i], "waitpid");
+        bad |= status;
+    }
+    for (int i = 0; i < 2 && !bad; i++)
+        need(read(ends[2 + i][0], &result[i], sizeof result[i]) == sizeof result[i], "read");
+    if (!bad)
+        print_both(result[0], result[1]);
+    return bad != 0;
+}
+
+static int end_command(const char *when, int fd)
+{
+    sleep_until(atoll(when));
+    long long ns = now_ns();
+    return write(fd, &ns, sizeof ns) != sizeof ns;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    self = argv[0];
+    if (argc == 2 && !strcmp(mode, "rate"))
+        return print_rate();
+    if (argc == 4 && !strcmp(mode, "command"))
+        return end_command(argv[2], atoi(argv[3]));
+    if (argc != 6 && argc != 9) {
+        fprintf(stderr, "usage: blocked ranks|programs HOW MS TIMES STEPS\n");
+        return 2;
+    }
+    if (!strcmp(mode, "programs"))
+        return run_programs(argv);
+    steps = atol(argv[5]) / PIECES_PER_MS;
+    stamp = mmap(NULL, sizeof *stamp, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    need(stamp != MAP_FAILED && !pipe(channel) && !sem_init(&semaphore, 0, 0), "set-up");
+    return argc == 9 ? run_one(argv) : run_ranks(argv);
+}
