@@ -16,7 +16,7 @@ SCRIPT = "libinvasive/model/check.sh"
 @pytest.mark.beside(command=check(SCRIPT, "--quick"))
 def test_no_wake_up_is_lost_and_every_owner_gets_its_core(checked):
     lines = checked()
-    assert sum("finds" in line for line in lines) == 21
+    assert sum("finds" in line for line in lines) == 24
 
 
 @pytest.mark.full
@@ -25,5 +25,5 @@ def test_no_wake_up_is_lost_and_every_owner_gets_its_core(checked):
 def test_death_at_any_step_loses_no_core(checked):
     lines = checked()
     assert sum("stopped at any step" in line or "rmd is killed" in line for line in lines) == 13
-    assert sum("dies at any step" in line for line in lines) == 14
-    assert sum("finds" in line for line in lines) == 38
+    assert sum("dies at any step" in line for line in lines) == 15
+    assert sum("finds" in line for line in lines) == 41
