@@ -233,7 +233,7 @@ struct inv_table {
     /* rmd has moved threads to other cores: what a thread knows of its affinity may be wrong.
      * Writer: rmd, after it has */
     _Atomic uint32_t confined_seq __attribute__((aligned(64)));
-    /* 1: rmd does not look for holders that are asleep (rmd/domain/blocked.c); the process that begins
+    /* 1: rmd does not look for holders that are asleep (rmd/domain/watch/blocked.c); the process that begins
      * to want a core rings rmd's bell.  Writers: rmd, and that process.  seq_cst; partner: rmd, which
      * looks at `wanting` after it has written 1 */
     _Atomic uint32_t unwatched;

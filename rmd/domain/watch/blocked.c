@@ -331,7 +331,9 @@ void rmd_blocked_open(struct rmd_domain *d)
     b->looking = false;
     for (unsigned c = 0; c < INV_MAX_CORES; c++) {
         b->holder[c] = (struct rmd_blocked_holder){.thread = RMD_FOLLOWED_NONE};
-        atomic_store(&inv_core_at(d->table, c)->absent_tid, 0); /* lent by a former rmd */
+        struct inv_core *core = inv_core_at(d->table, c);
+        if (!inv_word_returned(atomic_load(&core->word)))
+            atomic_store(&core->absent_tid, 0); /* lent by a former rmd */
     }
     memset(b->process, 0, sizeof b->process);
     if (!d->topology.emulated && rmd_timer_open(&b->timer, look_and_set_timer))
