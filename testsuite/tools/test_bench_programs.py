@@ -120,7 +120,8 @@ def test_learned_runs_a_program_until_its_team_is_known(build, monkeypatch, caps
     short.arguments = SHORT["tree"]
     monkeypatch.setattr(own_programs, "PROGRAMS", [short])
     figures = never_slower.learned(Context(build, 2, verbose=False))
-    assert [f.name for f in figures] == ["learned-tree-1", "learned-mean", "learned"]
+    assert [f.name for f in figures] == ["learned-tree-1", "learned-alike", "learned-mean",
+                                         "learned"]
     assert figures[0].value > 0
     capsys.readouterr()
 
