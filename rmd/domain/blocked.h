@@ -28,6 +28,7 @@ struct rmd_blocked {
         bool asleep;                /* at the last look */
         bool awake;                 /* a thread that has lent: it ran at the last look */
         bool lent;                  /* by us */
+        uint64_t slice_ns;          /* of the thread before; 0: as it was */
     } holder[INV_MAX_CORES];
     struct {
         uint64_t ran_ns, delta_ns; /* processor time; since the look before */

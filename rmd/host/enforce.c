@@ -12,7 +12,9 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Passes over the threads of a process, and the time after which no further pass begins: other
@@ -74,19 +76,41 @@ void rmd_affinity_release(pid_t pid, int pidfd, const struct inv_cpus *all,
     rmd_affinity_confine(pid, pidfd, all, &inside); /* as the kernel shows it */
 }
 
-void rmd_move_thread(pid_t pid, int pidfd, pid_t tid, const struct inv_cpus *cpus)
+static bool is_thread_of(pid_t pid, int pidfd, pid_t tid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d", (int)pid, (int)tid);
-    if (tid > 0 && !access(path, F_OK) && rmd_alive(pidfd))
+    return tid > 0 && !access(path, F_OK) && rmd_alive(pidfd);
+}
+
+void rmd_move_thread(pid_t pid, int pidfd, pid_t tid, const struct inv_cpus *cpus)
+{
+    if (is_thread_of(pid, pidfd, tid))
         inv_cpus_set(tid, cpus);
+}
+
+/* The kernel's struct sched_attr, first version. */
+struct attributes {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+uint64_t rmd_set_slice(pid_t pid, int pidfd, pid_t tid, uint64_t slice_ns)
+{
+    struct attributes now;
+    if (!is_thread_of(pid, pidfd, tid) || syscall(SYS_sched_getattr, tid, &now, sizeof now, 0) ||
+        now.policy != SCHED_OTHER || now.runtime_ns == 0)
+        return 0;
+    uint64_t before = now.runtime_ns;
+    now.runtime_ns = slice_ns;
+    return syscall(SYS_sched_setattr, tid, &now, 0) ? 0 : before;
 }
 
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)pid, (int)tid);
-    if (tid <= 0 || cpu < 0 || cpu >= INV_MAX_CPUS || access(path, F_OK) || !rmd_alive(pidfd))
-        return;
-    inv_cpus_set_one(tid, (size_t)cpu);
+    if (cpu >= 0 && cpu < INV_MAX_CPUS && is_thread_of(pid, pidfd, tid))
+        inv_cpus_set_one(tid, (size_t)cpu);
 }

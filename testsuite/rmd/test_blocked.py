@@ -4,6 +4,8 @@ when it computes again; two programs without MPI on two real cores."""
 
 from __future__ import annotations
 
+import ctypes
+import platform
 import signal
 import time
 
@@ -26,6 +28,38 @@ def test_the_core_of_a_process_that_blocks_is_the_others_until_it_computes(domai
     d.comes_to_hold(0, 2)
     d.wakes(blocked)
     d.comes_to_hold(1, 1)
+    d.ends_well(blocked, other)
+
+
+SCHED_GETATTR = 315  # x86_64
+
+
+class Attributes(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint32), ("policy", ctypes.c_uint32), ("flags", ctypes.c_uint64),
+                ("nice", ctypes.c_int32), ("priority", ctypes.c_uint32),
+                ("runtime", ctypes.c_uint64), ("deadline", ctypes.c_uint64),
+                ("period", ctypes.c_uint64)]
+
+
+def slice_ns(pid):
+    got = Attributes()
+    if ctypes.CDLL(None).syscall(SCHED_GETATTR, pid, ctypes.byref(got), ctypes.sizeof(got), 0):
+        pytest.skip("sched_getattr of another machine")
+    return got.runtime
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of a system call")
+def test_the_slices_of_a_thread_are_its_own_again_when_it_has_its_core(domain, blocks):
+    """Meanwhile they are short, so that it runs as soon as it wakes (0: an older kernel)."""
+    d = domain()
+    blocked = d.blocked(blocks, "read")
+    usual = slice_ns(blocked.pid)
+    other = d.start(blocks, "computes")
+    d.comes_to_hold(0, 2)
+    eventually(lambda: slice_ns(blocked.pid), 100000 if usual else 0)
+    d.wakes(blocked)
+    d.comes_to_hold(1, 1)
+    eventually(lambda: slice_ns(blocked.pid), usual)
     d.ends_well(blocked, other)
 
 

@@ -91,12 +91,31 @@ static void move_off(struct rmd_domain *d, unsigned core, unsigned slot, pid_t t
         rmd_move_thread(d->procs[slot].pid, d->procs[slot].pidfd.fd, tid, &cpus);
 }
 
+/* The slices of the thread that has lent its core; before: as they were. */
+static void set_slice(struct rmd_domain *d, struct rmd_blocked_holder *h, bool before)
+{
+    const struct rmd_process *p = &d->procs[h->slot];
+    uint64_t slice_ns = before ? h->slice_ns : RMD_SHORT_SLICE_NS;
+    if (p->used && slice_ns)
+        h->slice_ns = rmd_set_slice(p->pid, p->pidfd.fd, h->thread.tid, slice_ns);
+    if (before)
+        h->slice_ns = 0;
+}
+
+/* Nothing is lent for it any more. */
+static void forget_loan(struct rmd_domain *d, struct rmd_blocked_holder *h)
+{
+    if (h->lent)
+        set_slice(d, h, true);
+    h->lent = h->asleep = h->awake = false;
+}
+
 static void end_loan(struct rmd_domain *d, unsigned core)
 {
     struct rmd_blocked_holder *h = &d->blocked.holder[core];
     int32_t user = atomic_load_explicit(&inv_core_at(d->table, core)->holder_tid, memory_order_relaxed);
     unsigned evicted = INV_MAX_SLOTS;
-    h->lent = h->asleep = h->awake = false;
+    forget_loan(d, h);
     if (inv_core_return_to(d->table, core, h->slot, h->thread.tid, &evicted) && evicted != INV_MAX_SLOTS)
         move_off(d, core, evicted, user);
 }
@@ -105,7 +124,7 @@ static void watch_lender(struct rmd_domain *d, unsigned core, uint64_t now, uint
 {
     struct rmd_blocked_holder *h = &d->blocked.holder[core];
     if (atomic_load(&inv_core_at(d->table, core)->absent_tid) != h->thread.tid) {
-        h->lent = false; /* it has come to a scheduling point */
+        forget_loan(d, h); /* it has come to a scheduling point */
         return;
     }
     bool ran = (double)rmd_thread_ran(&h->thread) > RUNS * (double)elapsed;
@@ -124,8 +143,10 @@ static void lend(struct rmd_domain *d, unsigned core)
     struct rmd_blocked_holder *h = &d->blocked.holder[core];
     h->lent = inv_core_lend_for(d->table, core, h->slot, h->thread.tid);
     h->awake = false;
-    if (h->lent)
-        inv_core_offer(d->table, core, INV_MAX_SLOTS);
+    if (!h->lent)
+        return;
+    set_slice(d, h, false);
+    inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
 
 /* Is it another thread than at the last look? */
@@ -318,7 +339,7 @@ void rmd_blocked_forget(struct rmd_domain *d, unsigned slot)
             continue;
         if (h->lent)
             atomic_store(&inv_core_at(d->table, c)->absent_tid, 0); /* nothing is returned to it */
-        h->lent = false;
+        forget_loan(d, h);
         rmd_thread_unfollow(&h->thread);
     }
     memset(&b->process[slot], 0, sizeof b->process[slot]);
