@@ -218,7 +218,7 @@ void shim_watch_waited(void)
  * processes compute here. */
 static unsigned polled_by_threads(unsigned polls, unsigned how)
 {
-    static const void *_Atomic poller;
+    static const void *_Atomic poller; /* written by any thread that polls; a hint */
     static __thread struct {
         uint64_t start;
         unsigned polls;
