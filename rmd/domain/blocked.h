@@ -21,6 +21,8 @@ struct rmd_blocked {
     struct rmd_source timer; /* fd -1: it never looks */
     bool looking;            /* the timer runs */
     unsigned unwanted;       /* looks in a row at which no process wanted a core */
+    unsigned fruitless;      /* looks since the last loan, up to a limit */
+    bool soon;               /* the last look was sooner than others */
     uint64_t looked_ns;      /* when it has looked last; 0: not since it began */
     struct rmd_blocked_holder {
         struct rmd_followed thread; /* that holds the core, or has lent it */

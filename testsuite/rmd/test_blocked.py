@@ -177,6 +177,7 @@ def test_emulated_cores_are_not_lent_for_threads_that_sleep(build, domain, block
         blocked = d.blocked(blocks, "read")
         other = d.start(blocks, "computes")
         eventually(lambda: [p["wants_cores"] for p in d.processes()].count(True), 1)
+        d.comes_to_hold(1, 1)
         for _ in range(100):
             assert sorted(d.held()) == [1, 1]
             time.sleep(0.005)

@@ -24,7 +24,10 @@ enum {
     SOON_NS = 400000,      /* a thread seems to sleep: look again */
     LENT_NS = 1000000,     /* a core is lent: when does its thread run? */
     COST_PART = 50,        /* a look takes at most this part of the time until the next one */
-    UNWANTED_LOOKS = 200,  /* then rmd stops to look */
+    UNWANTED_LOOKS = 50,   /* then rmd stops to look */
+    /* So many looks without a loan, and the pause is twice as long: a look interrupts a thread that computes, and
+     * the threads that wait for that one.  No more than so often. */
+    FRUITLESS_LOOKS = 8, FRUITLESS_DOUBLINGS = 5,
     PATIENCE_NS = 20000000, PATIENCE_MOST_NS = 2000000000,
 };
 /* A thread runs when it took this part of the time between two looks, or was ready at both. */
@@ -44,9 +47,11 @@ static bool others_want(struct rmd_domain *d, unsigned slot)
 
 static void look_at_processes(struct rmd_domain *d)
 {
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+    /* Members are in the first slots, mostly: others are not to be fetched from memory at each look. */
+    for (unsigned s = 0, seen = 0; seen < d->live && s < INV_MAX_SLOTS; s++) {
         if (!d->procs[s].used)
             continue;
+        seen++;
         uint64_t ran = rmd_process_ran(d->procs[s].pid), before = d->blocked.process[s].ran_ns;
         d->blocked.process[s].delta_ns = before && ran > before ? ran - before : 0;
         d->blocked.process[s].ran_ns = ran;
@@ -145,6 +150,7 @@ static void lend(struct rmd_domain *d, unsigned core)
     h->awake = false;
     if (!h->lent)
         return;
+    d->blocked.fruitless = 0;
     set_slice(d, h, false);
     inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
@@ -193,6 +199,7 @@ static void lend_tokens(struct rmd_domain *d, unsigned slot)
         return;
     p->loan += more;
     d->blocked.process[slot].tokens_lent = true;
+    d->blocked.fruitless = 0;
     atomic_fetch_add(&d->table->free_tokens, more);
     inv_token_offer(d->table);
 }
@@ -278,8 +285,9 @@ static bool look(struct rmd_domain *d, uint64_t now, uint64_t elapsed, bool *soo
             *soon |= watch_holder(d, c, now, elapsed);
         any |= core_is_used(d, c);
     }
-    for (unsigned s = 0; elapsed && !rmd_domain_owns_cores(d) && s < INV_MAX_SLOTS; s++)
+    for (unsigned s = 0, seen = 0; elapsed && !rmd_domain_owns_cores(d) && seen < d->live && s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used) {
+            seen++;
             *soon |= watch_tokens(d, s, elapsed);
             any |= tokens_are_used(d, s);
         }
@@ -296,13 +304,17 @@ static void look_and_set_timer(struct rmd_source *timer, uint32_t events)
     uint64_t now = inv_now_ns();
     bool soon = false, lent = look(d, now, b->looked_ns ? now - b->looked_ns : 0, &soon);
     b->looked_ns = now;
+    soon = soon && !b->soon; /* not again and again: threads that sleep for less than that lend nothing */
+    b->soon = soon;
+    b->fruitless += !lent && b->fruitless < FRUITLESS_LOOKS * FRUITLESS_DOUBLINGS;
     b->unwanted = wanted(d) || lent ? 0 : b->unwanted + 1;
     if (b->unwanted >= UNWANTED_LOOKS) {
         stop_looking(d);
         rmd_blocked_reconsider(d);
         return;
     }
-    uint64_t took = inv_now_ns() - now, pause = soon ? SOON_NS : lent ? LENT_NS : LOOK_NS;
+    uint64_t took = inv_now_ns() - now, pause = soon ? SOON_NS : lent ? LENT_NS
+                                                                : (uint64_t)LOOK_NS << b->fruitless / FRUITLESS_LOOKS;
     rmd_ring_at(timer, now + (took * COST_PART > pause ? took * COST_PART : pause));
 }
 
@@ -325,7 +337,8 @@ void rmd_blocked_reconsider(struct rmd_domain *d)
         return;
     atomic_store(&d->table->unwatched, 0);
     b->looking = true;
-    b->unwanted = 0;
+    b->unwanted = b->fruitless = 0;
+    b->soon = false;
     b->looked_ns = 0;
     rmd_ring_at(&b->timer, inv_now_ns() + SOON_NS);
 }
