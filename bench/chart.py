@@ -23,7 +23,8 @@ def ratios() -> dict[str, float]:
         sys.exit(f"chart.py: no line of {BENCHMARK} in {RESULTS}: "
                  f"bench/run {BENCHMARK} --json writes one")
     return {figure["name"][len(BENCHMARK) + 1:]: figure["value"] for figure in record["figures"]
-            if figure["name"] not in (BENCHMARK, f"{BENCHMARK}-mean")}
+            if figure["name"] not in (BENCHMARK, f"{BENCHMARK}-mean", f"{BENCHMARK}-alike",
+                                      f"{BENCHMARK}-failed")}
 
 
 def color(ratio: float) -> str:
