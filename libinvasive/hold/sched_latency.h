@@ -12,18 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As the kernel's struct sched_attr, of which there is no public declaration in libc. */
-struct inv_sched_attr {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime_ns, deadline_ns, period_ns;
-};
-
 struct inv_sched_latency {
     bool changed;
-    struct inv_sched_attr before;
+    uint64_t slice_ns; /* before; 0: it was not changed */
     int slack_ns;
 };
 

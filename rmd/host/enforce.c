@@ -7,14 +7,13 @@
 #define _GNU_SOURCE
 #include "rmd/host/enforce.h"
 #include "libinvasive/base/now.h"
+#include "libinvasive/base/slice.h"
 #include "rmd/host/procstat.h"
 
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Passes over the threads of a process, and the time after which no further pass begins: other
@@ -89,24 +88,9 @@ void rmd_move_thread(pid_t pid, int pidfd, pid_t tid, const struct inv_cpus *cpu
         inv_cpus_set(tid, cpus);
 }
 
-/* The kernel's struct sched_attr, first version. */
-struct attributes {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime_ns, deadline_ns, period_ns;
-};
-
 uint64_t rmd_set_slice(pid_t pid, int pidfd, pid_t tid, uint64_t slice_ns)
 {
-    struct attributes now;
-    if (!is_thread_of(pid, pidfd, tid) || syscall(SYS_sched_getattr, tid, &now, sizeof now, 0) ||
-        now.policy != SCHED_OTHER || now.runtime_ns == 0)
-        return 0;
-    uint64_t before = now.runtime_ns;
-    now.runtime_ns = slice_ns;
-    return syscall(SYS_sched_setattr, tid, &now, 0) ? 0 : before;
+    return is_thread_of(pid, pidfd, tid) ? inv_slice_set(tid, slice_ns) : 0;
 }
 
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu)

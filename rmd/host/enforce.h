@@ -27,11 +27,7 @@ void rmd_affinity_release(pid_t pid, int pidfd, const struct inv_cpus *all,
 /* Lets thread `tid` run on these CPUs only, if it is a thread of the process. */
 void rmd_move_thread(pid_t pid, int pidfd, pid_t tid, const struct inv_cpus *cpus);
 
-/* Gives thread `tid` the shortest time slices that there are, if it is a thread of the process and under
- * the default policy: since Linux 6.12 such a thread runs as soon as it wakes, though another one
- * computes on its core.  Returns the length of its slices before, 0 when nothing has changed; with
- * that as slice_ns, the old length is back. */
-enum { RMD_SHORT_SLICE_NS = 100000 };
+/* inv_slice_set (libinvasive/base/slice.h), if it is a thread of the process; else 0. */
 uint64_t rmd_set_slice(pid_t pid, int pidfd, pid_t tid, uint64_t slice_ns);
 
 /* Pins thread `tid` to one CPU, if it is a thread of the process. */

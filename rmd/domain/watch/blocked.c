@@ -11,6 +11,7 @@
 #include "libinvasive/base/assertion.h"
 #include "libinvasive/base/cpus.h"
 #include "libinvasive/base/now.h"
+#include "libinvasive/base/slice.h"
 #include "libinvasive/table/core.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/host/enforce.h"
@@ -100,7 +101,7 @@ static void move_off(struct rmd_domain *d, unsigned core, unsigned slot, pid_t t
 static void set_slice(struct rmd_domain *d, struct rmd_blocked_holder *h, bool before)
 {
     const struct rmd_process *p = &d->procs[h->slot];
-    uint64_t slice_ns = before ? h->slice_ns : RMD_SHORT_SLICE_NS;
+    uint64_t slice_ns = before ? h->slice_ns : INV_SHORT_SLICE_NS;
     if (p->used && slice_ns)
         h->slice_ns = rmd_set_slice(p->pid, p->pidfd.fd, h->thread.tid, slice_ns);
     if (before)
