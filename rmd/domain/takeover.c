@@ -212,13 +212,9 @@ static void recount_tokens(struct rmd_domain *d)
 /* The former rmd may have lent tokens for processes that slept (watch/blocked.c).  This one looks anew. */
 static void end_loans_of_the_running(struct rmd_domain *d)
 {
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
-        struct rmd_process *p = &d->procs[s];
-        if (!p->used || p->stopped)
-            continue;
-        atomic_fetch_sub(&d->table->free_tokens, p->loan);
-        p->loan = 0;
-    }
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && !d->procs[s].stopped)
+            rmd_domain_end_token_loan(d, s);
 }
 
 static void remove_dead(struct rmd_domain *d)

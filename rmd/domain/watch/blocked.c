@@ -194,22 +194,15 @@ static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint
 
 static void lend_tokens(struct rmd_domain *d, unsigned slot)
 {
-    struct rmd_process *p = &d->procs[slot];
-    int more = rmd_domain_tokens_of(d, slot) - p->loan;
-    if (more <= 0)
+    if (!rmd_domain_lend_tokens(d, slot))
         return;
-    p->loan += more;
     d->blocked.process[slot].tokens_lent = true;
     d->blocked.fruitless = 0;
-    atomic_fetch_add(&d->table->free_tokens, more);
-    inv_token_offer(d->table);
 }
 
 static void take_tokens_back(struct rmd_domain *d, unsigned slot)
 {
-    struct rmd_process *p = &d->procs[slot];
-    atomic_fetch_sub(&d->table->free_tokens, p->loan);
-    p->loan = 0;
+    rmd_domain_end_token_loan(d, slot);
     d->blocked.process[slot].tokens_lent = false;
 }
 

@@ -85,6 +85,27 @@ int rmd_domain_tokens_of(struct rmd_domain *d, unsigned slot)
     return n < 0 ? 0 : n > INV_MAX_CORES ? INV_MAX_CORES : n;
 }
 
+bool rmd_domain_lend_tokens(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    int more = rmd_domain_tokens_of(d, slot) - p->loan;
+    if (!more)
+        return false;
+    p->loan += more;
+    inv_assert(p->loan >= 0 && p->loan <= INV_MAX_CORES);
+    atomic_fetch_add(&d->table->free_tokens, more);
+    inv_token_offer(d->table);
+    return true;
+}
+
+void rmd_domain_end_token_loan(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    inv_assert(p->used && p->loan >= 0);
+    atomic_fetch_sub(&d->table->free_tokens, p->loan);
+    p->loan = 0;
+}
+
 /* The number of free tokens that the table should have, if no process is taking or returning
  * one. */
 static int free_tokens(struct rmd_domain *d)
@@ -183,22 +204,14 @@ static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
         lend_cores(d, slot);
         return;
     }
-    int more = rmd_domain_tokens_of(d, slot) - p->loan;
-    if (!more)
-        return;
-    p->loan += more;
-    inv_assert(p->loan >= 0 && p->loan <= INV_MAX_CORES);
-    atomic_fetch_add(&d->table->free_tokens, more);
-    inv_token_offer(d->table);
-    rmd_state_save(d);
+    if (rmd_domain_lend_tokens(d, slot))
+        rmd_state_save(d);
 }
 
 static void end_loan(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
-    inv_assert(p->used && p->loan >= 0);
-    atomic_fetch_sub(&d->table->free_tokens, p->loan);
-    p->loan = 0;
+    rmd_domain_end_token_loan(d, slot);
     if (p->wanted)
         inv_want_set(d->table, slot, true);
     p->wanted = false;
