@@ -36,6 +36,8 @@ struct gomp_carrier {
     bool may_steal; /* it has idled for a while, and seen a context that another carrier leaves */
 } __attribute__((aligned(64)));
 
+char gomp_carrier_only[1];
+
 static inline struct gomp_carrier *carrier_of (struct gomp_suspended *l)
 {
     return (struct gomp_carrier *)l;
@@ -77,6 +79,8 @@ static struct gomp_carrier *make_carrier (void)
     c->arrivals.count = 0;
     c->tickets_first = c->may_steal = false;
     gomp_own_suspended = l;
+    if (!pthread_getspecific(gomp_thread_destructor)) /* a worker; see thread_ends of team.c */
+        pthread_setspecific(gomp_thread_destructor, gomp_carrier_only);
     return c;
 }
 

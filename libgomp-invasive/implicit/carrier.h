@@ -25,6 +25,9 @@
 
 struct gomp_region;
 
+/* The value of gomp_thread_destructor in a thread that uses OpenMP as a carrier only.  Its address counts. */
+extern char gomp_carrier_only[1];
+
 /* --- in a context */
 
 /* Let other implicit tasks run until *addr is not val, or for a while. */

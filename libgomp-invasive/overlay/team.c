@@ -244,11 +244,13 @@ void gomp_free_thread (void *arg __attribute__((unused)))
     gomp_pool_donate();
 }
 
-/* The destructor of a thread that has used OpenMP. */
+/* The destructor of a thread that has used OpenMP or is a carrier of contexts. */
 static void thread_ends (void *arg)
 {
     if (gomp_in_context()) /* whose implicit task cannot end, and whose structs are no longer reached */
         gomp_fatal("a thread has ended inside a parallel region, by pthread_exit or pthread_cancel");
+    if (arg == gomp_carrier_only)
+        return; /* a worker, which leaves by itself (workers.c) */
     gomp_free_thread(arg);
     gomp_carrier_leave();
     gomp_unheld_end();

@@ -57,9 +57,12 @@ def test_all_cores_are_for_other_processes(build, invade, omp_program, run_progr
 
 
 @pytest.mark.skipif(not HAS_CONTEXTS, reason="no contexts on this processor")
+@pytest.mark.parametrize("condition, which", [("unmanaged", []), ("managed", []),
+                                              ("one-core", ["initial"])])
 @pytest.mark.parametrize("how", ["exit", "cancel"])
 def test_the_program_ends_with_a_message_where_implicit_tasks_are_contexts(
-        in_condition, omp_program, run_program, how):
-    words, environment, _ = in_condition("unmanaged")
-    done = run_program([*words, omp_program("team_thread_ends"), how], environment, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "ends\n", MESSAGE)
+        in_condition, omp_program, run_program, how, condition, which):
+    words, environment, _ = in_condition(condition)
+    command = [*words, omp_program("team_thread_ends"), how, *which]
+    done = run_program(command, environment, check=False)
+    assert (done.returncode, done.stdout) == (1, "ends\n") and MESSAGE in done.stderr

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* team_thread_ends exit|cancel: a thread of a team ends inside a region, which OpenMP leaves undefined.  Prints "ends"
- * before.  team_thread_ends compute: a region that never ends.
+/* team_thread_ends exit|cancel [initial]: a thread of a team ends inside a region, which OpenMP leaves undefined: one
+ * that is not the initial kernel thread; or the initial one, while it executes another implicit task than thread 0's.
+ * Prints "ends" before.  team_thread_ends compute: a region that never ends.
  * @helper of test_ended_team_threads.py
  */
+#define _GNU_SOURCE
 #include "../check.h"
 #include <omp.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { THREADS = 6, CULPRIT = 3 };
+enum { THREADS = 6, ROUNDS = 100000 };
 
 static void compute(void)
 {
@@ -31,14 +34,19 @@ static void end(const char *how)
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "exit";
+    int initial = argc > 2, found = 0;
     if (strcmp(how, "compute") == 0)
         compute();
 #pragma omp parallel num_threads(THREADS)
-    {
+    for (int i = 0; i < ROUNDS; i++) {
+        int first = 0;
 #pragma omp barrier
-        if (omp_get_thread_num() == CULPRIT)
-            end(how);
-#pragma omp barrier
+        if (omp_get_thread_num() > 0 && (gettid() == getpid()) == initial) {
+#pragma omp atomic capture
+            first = found++;
+            if (first == 0)
+                end(how);
+        }
     }
-    return 0;
+    CHECK(0, "no such thread");
 }
