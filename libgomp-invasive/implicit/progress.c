@@ -11,6 +11,7 @@
 #include "ready.h"
 #include "region.h"
 #include "unheld.h"
+#include <libinvasive/hold/strangers.h>
 #include <time.h>
 
 enum {
@@ -293,9 +294,17 @@ static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, u
 /* Only the watchdog's thread reads and writes it. */
 static struct watch watch;
 
+/* Threads of libraries are to be looked at while regions run, which may be long. */
+static bool beside_strangers (void)
+{
+    return inv_managed() && atomic_load_explicit(&inv_strangers.count, memory_order_relaxed) > 0 &&
+           gomp_regions_in_use();
+}
+
 static void look_for_stall (void)
 {
     struct watch *w = &watch;
+    bool strangers = beside_strangers();
     struct view now = look_at_work();
     bool unheld = atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
     uint64_t cpu = cpu_ns();
@@ -303,11 +312,13 @@ static void look_for_stall (void)
         w->idle = 0;
     if (inv_managed())
         gomp_unheld_look();
+    if (strangers)
+        inv_strangers_look();
     if (inv_managed() && gomp_work_waiting())
         serve_work(w, &now);
     uint64_t wall = inv_now_ns();
     learn_from_end(w, cpu);
-    w->idle = now.waiting || unheld || w->helped.region ? 0 : w->idle + 1;
+    w->idle = now.waiting || unheld || strangers || w->helped.region ? 0 : w->idle + 1;
     if (!now.waiting)
         gomp_progress_drop_extras(); /* they were for regions that are over */
     if (!now.waiting || now.progress != w->last.progress || w->since_wall == 0)
@@ -332,7 +343,7 @@ static void forget_watch (void)
 
 static bool has_reason (void)
 {
-    return gomp_work_waiting() || share_lasting_regions(&watch.alone, cpu_ns());
+    return gomp_work_waiting() || beside_strangers() || share_lasting_regions(&watch.alone, cpu_ns());
 }
 
 const struct gomp_watch gomp_progress_watch = {look_for_stall, is_idle, forget_watch, has_reason};

@@ -198,8 +198,10 @@ void gomp_region_finish (struct gomp_region *region)
     inv_assert(atomic_load_explicit(&region->master_waits, memory_order_relaxed) == 0);
     if (!inv_managed())
         return;
-    if (__builtin_expect(atomic_load_explicit(&inv_strangers.count, memory_order_relaxed) > 0, 0))
+    if (__builtin_expect(atomic_load_explicit(&inv_strangers.count, memory_order_relaxed) > 0, 0)) {
         inv_strangers_look();
+        inv_thread_follow_placement();
+    }
     gomp_history_region_ends(region);
     if (__builtin_expect(region->cost.of != NULL, 0))
         gomp_cost_region_ends(region);

@@ -288,6 +288,13 @@ void inv_thread_pin(int core, bool pinned)
         pin_self(core);
 }
 
+void inv_thread_follow_placement(void)
+{
+    if (inv_hold >= 0 && !inv_process.anonymous && inv_threads_are_bound() &&
+        atomic_load_explicit(&shared.placing, memory_order_relaxed) != placing_seen)
+        inv_thread_pin(inv_hold, false);
+}
+
 void inv_thread_lost_core(void)
 {
     pinned_core = INV_NO_CORE;

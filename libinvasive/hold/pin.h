@@ -27,6 +27,8 @@ void inv_pin_forget(void);
  * are let go at once; the others, and binding, when their next hold begins.  One thread at a time. */
 void inv_place_by_kernel(bool by_kernel);
 bool inv_placed_by_kernel(void);
+/* What that has said last, for the calling thread, which may hold its core for long. */
+void inv_thread_follow_placement(void);
 /* The core that the calling thread is pinned to as far as it knows, INV_HOLD_NONE if it is not. */
 int inv_thread_core(void);
 /* May the calling thread's affinity be ours: one core, or, since it was evicted, all but one? */

@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 /* Looks are PERIOD_NS apart at least, and PERIOD_NS / 8 for each stranger.  Strangers compute when they
- * take more than BUSY of a core between two looks, and have stopped when they take less than QUIET of
- * it at QUIET_LOOKS looks. */
+ * take more than BUSY of a core between two looks, or want one, have it or wait for it, for more than WANTING
+ * of the time: a stranger that yields beside a bound thread which spins may take next to nothing.  One that
+ * wakes up for a moment waits often, too, but not always.  Strangers have stopped when they want less than
+ * QUIET of a core at QUIET_LOOKS looks. */
 static const uint64_t PERIOD_NS = 10000000;
-static const double BUSY = 0.1, QUIET = 0.02;
+static const double BUSY = 0.1, WANTING = 0.9, QUIET = 0.02;
 enum { QUIET_LOOKS = 20 };
 
 struct inv_strangers inv_strangers;
@@ -70,32 +72,42 @@ static bool holds_core(int32_t tid)
     return false;
 }
 
-/* CPU time that strangers have taken since the last look, or since they began. */
-static uint64_t taken_ns(unsigned *count)
+/* What strangers have taken and wanted of cores between two looks, or since they began. */
+struct demand {
+    uint64_t taken_ns, wanted_ns;
+    unsigned strangers;
+};
+
+static uint64_t since(uint64_t before, uint64_t now) { return now > before ? now - before : 0; }
+
+static struct demand demand_since_last(void)
 {
-    uint64_t taken = 0;
+    struct demand sum = {0, 0, 0};
     for (unsigned i = 0; i < INV_STRANGERS; i++) {
         int32_t tid = atomic_load_explicit(&inv_strangers.threads[i], memory_order_relaxed);
-        uint64_t cpu = tid ? inv_thread_cpu_ns(tid) : 0;
-        if (tid && cpu == 0)
+        struct inv_thread_time now = tid ? inv_thread_time(tid) : (struct inv_thread_time){0, 0};
+        if (tid && now.ran_ns == 0)
             replace_stranger(tid, 0); /* it has ended in a way that we do not see */
-        uint64_t before = tid == inv_strangers.last.tid[i] ? inv_strangers.last.cpu_ns[i] : 0;
-        if (cpu > before && !holds_core(tid))
-            taken += cpu - before;
-        inv_strangers.last.tid[i] = tid;
-        inv_strangers.last.cpu_ns[i] = cpu;
-        *count += tid != 0;
+        struct inv_seen_stranger *last = &inv_strangers.last.of[i];
+        struct inv_thread_time before = tid == last->tid ? last->time : (struct inv_thread_time){0, 0};
+        if (!holds_core(tid)) {
+            sum.taken_ns += since(before.ran_ns, now.ran_ns);
+            sum.wanted_ns += since(before.ran_ns + before.waited_ns, now.ran_ns + now.waited_ns);
+        }
+        *last = (struct inv_seen_stranger){tid, now};
+        sum.strangers += tid != 0;
     }
-    return taken;
+    return sum;
 }
 
-static void decide_placement(double part)
+/* taken, wanted: of one core */
+static void decide_placement(double taken, double wanted)
 {
     bool by_kernel = inv_placed_by_kernel();
-    inv_assert(part >= 0);
+    inv_assert(taken >= 0 && wanted >= 0);
     inv_assert(atomic_load_explicit(&inv_strangers.looking, memory_order_relaxed)); /* by the caller */
-    inv_strangers.last.quiet = part < QUIET ? inv_strangers.last.quiet + 1 : 0;
-    if (!by_kernel && part > BUSY)
+    inv_strangers.last.quiet = wanted < QUIET ? inv_strangers.last.quiet + 1 : 0;
+    if (!by_kernel && (taken > BUSY || wanted > WANTING))
         inv_place_by_kernel(true);
     else if (by_kernel && inv_strangers.last.quiet >= QUIET_LOOKS)
         inv_place_by_kernel(false);
@@ -110,13 +122,13 @@ void inv_strangers_look(void)
         return;
     INV_UNCANCELLED;
     int saved = errno;
-    unsigned count = 0;
-    uint64_t taken = taken_ns(&count);
-    inv_assert(count <= INV_STRANGERS);
+    struct demand demand = demand_since_last();
+    inv_assert(demand.strangers <= INV_STRANGERS);
+    double passed_ns = (double)(now - inv_strangers.last.at_ns);
     if (inv_strangers.last.at_ns)
-        decide_placement((double)taken / (double)(now - inv_strangers.last.at_ns));
+        decide_placement((double)demand.taken_ns / passed_ns, (double)demand.wanted_ns / passed_ns);
     inv_strangers.last.at_ns = now;
-    atomic_store_explicit(&inv_strangers.next_ns, now + PERIOD_NS + count * PERIOD_NS / 8,
+    atomic_store_explicit(&inv_strangers.next_ns, now + PERIOD_NS + demand.strangers * PERIOD_NS / 8,
                           memory_order_relaxed);
     atomic_store_explicit(&inv_strangers.looking, false, memory_order_release);
     errno = saved;

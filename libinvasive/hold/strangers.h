@@ -11,6 +11,8 @@
 #ifndef INV_STRANGERS_H
 #define INV_STRANGERS_H
 
+#include "libinvasive/process/thread.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,8 +33,10 @@ extern struct inv_strangers {
     _Atomic bool looking;
     _Atomic uint64_t next_ns; /* of the next look; relaxed */
     struct {
-        int32_t tid[INV_STRANGERS];
-        uint64_t cpu_ns[INV_STRANGERS];
+        struct inv_seen_stranger {
+            int32_t tid;
+            struct inv_thread_time time;
+        } of[INV_STRANGERS];
         uint64_t at_ns;
         unsigned quiet;
     } last;
@@ -48,7 +52,7 @@ void inv_creates_own_threads(bool own);
  * for. */
 bool inv_creates_strangers(void);
 
-/* Look at how much the strangers compute, if the last look was long enough ago, and decide.  Any thread
+/* Look at how much the strangers compute or wait to, if the last look was long enough ago, and decide.  Any thread
  * of a managed process that binds its threads to cores; one at a time looks, others return at once. */
 void inv_strangers_look(void);
 /* The child of a fork has none. */

@@ -32,17 +32,37 @@ uint64_t inv_thread_cpu_ns(int tid)
                : 0;
 }
 
-bool inv_thread_sleeps(int tid)
+/* Read a file of a thread of this process.  Returns how long it is, at most size - 1, or -errno. */
+static ssize_t read_of(int tid, const char *name, char *text, size_t size)
 {
     INV_UNCANCELLED;
-    char path[48], text[256];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    char path[48];
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
     text[n > 0 ? n : 0] = '\0';
+    return n < 0 ? -error : n;
+}
+
+struct inv_thread_time inv_thread_time(int tid)
+{
+    char text[80]; /* "RAN_NS WAITED_NS TIMES" */
+    unsigned long long ran, waited;
+    ssize_t n = read_of(tid, "schedstat", text, sizeof text);
+    if (n > 0 && sscanf(text, "%llu %llu", &ran, &waited) == 2 && ran > 0)
+        return (struct inv_thread_time){ran, waited};
+    return (struct inv_thread_time){inv_thread_cpu_ns(tid), 0};
+}
+
+bool inv_thread_sleeps(int tid)
+{
+    char text[256];
+    ssize_t n = read_of(tid, "stat", text, sizeof text);
+    if (n < 0)
+        return n == -ENOENT || n == -ESRCH; /* gone before, or while its file was open */
     const char *name_end = strrchr(text, ')');
     return !name_end || strncmp(name_end, ") R", 3) != 0;
 }

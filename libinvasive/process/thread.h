@@ -25,6 +25,12 @@ extern __thread int inv_tid __attribute__((tls_model("initial-exec")));
 int inv_own_tid(void);
 /* CPU time of a thread of this process, 0 when there is none of that number. */
 uint64_t inv_thread_cpu_ns(int tid);
+/* The same, and how long the thread has waited for a core, 0 where the kernel does not count that
+ * (CONFIG_SCHED_INFO). */
+struct inv_thread_time {
+    uint64_t ran_ns, waited_ns;
+};
+struct inv_thread_time inv_thread_time(int tid);
 /* Is the thread asleep or gone, not merely waiting for its turn on a core that it shares? */
 bool inv_thread_sleeps(int tid);
 

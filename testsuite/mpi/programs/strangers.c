@@ -20,6 +20,14 @@ static void *compute(void *unused)
     return unused;
 }
 
+/* With both processors taken by bound threads it takes little of one. */
+static void *yields(void *unused)
+{
+    while (!atomic_load(&stop))
+        sched_yield();
+    return unused;
+}
+
 static void *sleeps(void *unused)
 {
     while (!atomic_load(&stop))
@@ -39,20 +47,38 @@ static int cpus(void)
 static int regions(double seconds, int wanted)
 {
     const double end = omp_get_wtime() + seconds;
+    int found;
     do {
 #pragma omp parallel num_threads(2)
         for (double until = omp_get_wtime() + 1e-4; omp_get_wtime() < until;)
             ;
-    } while (omp_get_wtime() < end && cpus() != wanted);
-    return cpus();
+        found = cpus();
+    } while (omp_get_wtime() < end && found != wanted);
+    return found;
 }
 
-static int beside(void *(*function)(void *), double seconds, int wanted)
+/* The same in one region. */
+static int one_region(double seconds, int wanted)
+{
+    const double end = omp_get_wtime() + seconds;
+    _Atomic int found = -1;
+#pragma omp parallel num_threads(2)
+    {
+        if (omp_get_thread_num() == 0)
+            while (omp_get_wtime() < end && atomic_load(&found) != wanted)
+                atomic_store(&found, cpus());
+        while (omp_get_wtime() < end && atomic_load(&found) != wanted)
+            ;
+    }
+    return found;
+}
+
+static int beside(void *(*function)(void *), int (*work)(double, int), double seconds, int wanted)
 {
     pthread_t thread;
     atomic_store(&stop, 0);
     pthread_create(&thread, NULL, function, NULL);
-    int found = regions(seconds, wanted);
+    int found = work(seconds, wanted);
     atomic_store(&stop, 1);
     pthread_join(thread, NULL);
     return found;
@@ -61,8 +87,12 @@ static int beside(void *(*function)(void *), double seconds, int wanted)
 int main(void)
 {
     printf("alone %d\n", regions(0.1, 1));
-    printf("beside one that sleeps %d\n", beside(sleeps, 0.3, 2));
-    printf("beside one that computes %d\n", beside(compute, 20, 2));
+    printf("beside one that sleeps %d\n", beside(sleeps, regions, 0.3, 2));
+    printf("beside one that computes %d\n", beside(compute, regions, 20, 2));
+    printf("between them %d\n", regions(20, 1));
+    printf("beside one that yields %d\n", beside(yields, regions, 20, 2));
+    printf("between them %d\n", regions(20, 1));
+    printf("beside one that yields, in one region %d\n", beside(yields, one_region, 20, 2));
     printf("afterwards %d\n", regions(20, 1));
     return 0;
 }
