@@ -36,8 +36,6 @@ struct gomp_carrier {
     bool may_steal; /* it has idled for a while, and seen a context that another carrier leaves */
 } __attribute__((aligned(64)));
 
-char gomp_carrier_only[1];
-
 static inline struct gomp_carrier *carrier_of (struct gomp_suspended *l)
 {
     return (struct gomp_carrier *)l;
@@ -80,7 +78,7 @@ static struct gomp_carrier *make_carrier (void)
     c->tickets_first = c->may_steal = false;
     gomp_own_suspended = l;
     if (!pthread_getspecific(gomp_thread_destructor)) /* a worker; see thread_ends of team.c */
-        pthread_setspecific(gomp_thread_destructor, gomp_carrier_only);
+        pthread_setspecific(gomp_thread_destructor, GOMP_CARRIER_ONLY);
     return c;
 }
 

@@ -25,8 +25,8 @@
 
 struct gomp_region;
 
-/* The value of gomp_thread_destructor in a thread that uses OpenMP as a carrier only.  Its address counts. */
-extern char gomp_carrier_only[1];
+/* The value of gomp_thread_destructor in a thread that uses OpenMP as a carrier only, else its struct gomp_thread. */
+#define GOMP_CARRIER_ONLY ((void *)1)
 
 /* --- in a context */
 

@@ -249,7 +249,7 @@ static void thread_ends (void *arg)
 {
     if (gomp_in_context()) /* whose implicit task cannot end, and whose structs are no longer reached */
         gomp_fatal("a thread has ended inside a parallel region, by pthread_exit or pthread_cancel");
-    if (arg == gomp_carrier_only)
+    if (arg == GOMP_CARRIER_ONLY)
         return; /* a worker, which leaves by itself (workers.c) */
     gomp_free_thread(arg);
     gomp_carrier_leave();

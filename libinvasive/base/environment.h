@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -51,6 +52,13 @@ static inline bool inv_asked(void)
 {
     const char *where = inv_getenv("INVASIVE_SOCKET");
     return where && *where;
+}
+
+/* The same, and not switched off for this process (INVASIVE=off). */
+static inline bool inv_asked_and_on(void)
+{
+    const char *mode = inv_getenv("INVASIVE");
+    return inv_asked() && !(mode && strcmp(mode, "off") == 0);
 }
 
 /* Are OpenMP tasks to run while ranks wait in MPI (invade --mpi-tasks)? */

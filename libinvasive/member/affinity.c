@@ -13,13 +13,19 @@
  * called back.  The worker would compute on the last of these cores, beside the worker that is
  * pinned there.
  *
+ * A rank among at least as many ranks as cores is shown one CPU: libraries with threads of their own, as a
+ * BLAS on POSIX threads, start as many as they see CPUs, in each rank.
+ *
  * Unmanaged, all of these functions only pass through; but where a resource manager has been asked
- * for, threads that the program creates are counted (strangers.h).
+ * for, threads that the program creates are counted (strangers.h), and ranks are shown their CPU from the start,
+ * when the constructors of libraries ask.
  */
 #define _GNU_SOURCE
 #include "libinvasive/hold/pin.h"
 #include "libinvasive/hold/strangers.h"
+#include "libinvasive/base/environment.h"
 #include "libinvasive/member/next.h"
+#include "libinvasive/member/ranks.h"
 #include "libinvasive/process/thread.h"
 
 #include <pthread.h>
@@ -89,6 +95,20 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*functi
     return error;
 }
 
+/* Leave of the mask, of all CPUs that the ranks of the node share, the rank's own.  A mask of fewer CPUs than
+ * the domain has cores is a choice of the launcher, the program or its user, and stays. */
+static void show_share(size_t size, cpu_set_t *mask)
+{
+    int cores = inv_getenv_count("INVASIVE_CORES"), ranks = (int)inv_ranks_here();
+    int cpus = CPU_COUNT_S(size, mask);
+    if (!inv_asked_and_on() || cores < 2 || ranks < cores || cpus < cores)
+        return;
+    int rank = inv_local_rank(), skip = rank > 0 ? rank % cpus : 0;
+    for (size_t cpu = 0; cpu < size * 8; cpu++)
+        if (CPU_ISSET_S(cpu, size, mask) && skip-- != 0)
+            CPU_CLR_S(cpu, size, mask);
+}
+
 static void show_own_mask(size_t size, cpu_set_t *mask)
 {
     size_t known = sizeof inv_process.own_mask;
@@ -119,6 +139,8 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
     if (result == 0 && (is_pinned_caller(pid) ||
                         (is_widened(size, mask) && (pid == 0 || pid == syscall(SYS_gettid)))))
         show_own_mask(size, mask);
+    if (result == 0 && (pid == 0 || pid == getpid() || pid == syscall(SYS_gettid)))
+        show_share(size, mask);
     return result;
 }
 
@@ -128,6 +150,8 @@ int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *mask)
     if (result == 0 && ((inv_thread_pinned() && pthread_equal(thread, pthread_self())) ||
                         is_widened(size, mask)))
         show_own_mask(size, mask);
+    if (result == 0)
+        show_share(size, mask);
     return result;
 }
 

@@ -9,6 +9,12 @@ int inv_local_size(void)
     return size < 0 ? inv_getenv_count("OMPI_COMM_WORLD_LOCAL_SIZE") : size;
 }
 
+int inv_local_rank(void)
+{
+    int rank = inv_getenv_count("MPI_LOCALRANKID");
+    return rank < 0 ? inv_getenv_count("OMPI_COMM_WORLD_LOCAL_RANK") : rank;
+}
+
 unsigned inv_ranks_here(void)
 {
     int here = inv_local_size();
@@ -27,6 +33,5 @@ void inv_ranks_fill(struct inv_request *request)
         request->size = inv_getenv_count("OMPI_COMM_WORLD_SIZE");
     if (request->local_size < 0)
         request->local_size = inv_local_size();
-    if ((request->local_rank = inv_getenv_count("MPI_LOCALRANKID")) < 0)
-        request->local_rank = inv_getenv_count("OMPI_COMM_WORLD_LOCAL_RANK");
+    request->local_rank = inv_local_rank();
 }

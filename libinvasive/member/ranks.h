@@ -8,8 +8,10 @@
 #include "libinvasive/table/protocol.h"
 
 /* Ranks of this process's job on its node, where its MPI launcher's environment counts those; else
- * -1. Thread safe. */
+ * -1.  Thread safe. */
 int inv_local_size(void);
+/* The number of this rank among those, or -1. */
+int inv_local_rank(void);
 
 /* Ranks of this process's job on its node, as its MPI launcher's environment says; 1: it is alone,
  * or nothing is known; 2 where the launcher only says that there are ranks.  Thread safe. */

@@ -4,10 +4,14 @@ threads compute that are none of the runtime's."""
 
 import os
 import re
+import sys
 
 import pytest
 
+from lib import machine
 from lib.machine import TWO_CORES
+
+TWO_CPUS = list(map(str, machine.TWO_CPUS))
 
 
 def test_a_rank_that_its_launcher_has_bound_sees_its_own_core_and_computes_on_all(
@@ -49,6 +53,35 @@ def test_a_binding_that_the_user_has_chosen_is_kept_by_what_is_no_openmp(build, 
     stock, managed = (ranks_begin(before, "--bind-to", "core", "-n", 2)
                       for before in ([], [build / "invade", "--"]))
     assert stock == managed and len(set(stock)) == 2
+
+
+SHOWN = [sys.executable, "-c", "import os; print(*os.sched_getaffinity(0))"]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_that_fill_the_cores_are_shown_a_cpu_each(build, make_variable, run_program, ranks):
+    mpiexec = make_variable("MPIEXEC")
+    lines = run_program([build / "invade", TWO_CORES, "--", mpiexec, "-n", ranks, *SHOWN]).stdout
+    assert sorted(lines.split()) == sorted((TWO_CPUS * ranks)[:ranks])
+
+
+@pytest.mark.parametrize("before", [[], ["taskset", "-c", TWO_CPUS[0]], ["env", "INVASIVE=off"]],
+                         ids=["alone", "bound", "off"])
+def test_others_are_shown_what_they_have(build, make_variable, run_program, before):
+    launcher = [make_variable("MPIEXEC"), "-n", 2] if before else []
+    stock, managed = (run_program([*words, *launcher, *before, *SHOWN]).stdout for words in (
+        ["taskset", "-c", ",".join(TWO_CPUS)], [build / "invade", TWO_CORES, "--"]))
+    assert managed == stock
+
+
+def test_openmp_has_all_cores_in_a_rank_that_shows_one_cpu(
+        build, make_variable, run_program, top, tmp_path):
+    program = tmp_path / "procs"
+    run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
+                 top / "testsuite/mpi/programs/procs.c"])
+    mpiexec = make_variable("MPIEXEC")
+    done = run_program([build / "invade", TWO_CORES, "--", mpiexec, "-n", 2, program])
+    assert done.stdout.splitlines() == ["2 2 1 1"] * 2
 
 
 def test_the_kernel_places_threads_while_others_of_the_process_compute(
