@@ -161,6 +161,8 @@ static void init_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store(&s->iteration_bits, 0);
     atomic_store(&s->rate_bits, 0);
     atomic_store(&s->short_waits, 0);
+    atomic_store(&s->suspended, 0);
+    atomic_store(&s->waits_on_signal, 0);
     rmd_domain_show_owned(s, p);
     inv_scalability_write(s, &(struct inv_scalability){0});
     memset((void *)&s->counters, 0, sizeof s->counters);
@@ -287,6 +289,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     note_launch(d, &d->procs[slot]);
     d->joins++;
     rmd_domain_add_event(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
+    rmd_suspension_joined(d, (unsigned)slot);
     rmd_domain_redistribute(d, true);
     rmd_blocked_reconsider(d);
     rmd_state_save(d);

@@ -76,6 +76,7 @@ static void save_process(struct rmd_state_process *to, const struct rmd_process 
                                      .stopped = p->stopped,
                                      .wanted = p->wanted,
                                      .locks = p->locks,
+                                     .suspended = p->suspended,
                                      .least = p->order.least,
                                      .most = p->order.most,
                                      .start_ticks = p->start_ticks,

@@ -33,6 +33,8 @@ struct rmctl_command {
     COMMAND(shrink)                                                                                \
     COMMAND(expand)                                                                                \
     COMMAND(pin)                                                                                   \
+    COMMAND(suspend)                                                                               \
+    COMMAND(resume)                                                                                \
     COMMAND(limit)                                                                                 \
     COMMAND(drain)                                                                                 \
     COMMAND(events)                                                                                \
