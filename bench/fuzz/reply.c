@@ -226,6 +226,7 @@ static const struct {
     {&rmctl_drain_command, {"drain"}},
     {&rmctl_suspend_command, {"suspend", "7"}},
     {&rmctl_resume_command, {"resume", "rank:0"}},
+    {&rmctl_priority_command, {"priority", "7", "20"}},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -81,6 +81,7 @@ static struct inv_request join_request(int rank, int size, int local_size)
     request.local_size = local_size;
     inv_ranks_fill(&request);
     request.launch = inv_launch_mark();
+    request.priority = (uint32_t)(inv_getenv_count("INVASIVE_PRIORITY") + 1);
     request.confined = inv_is_confined();
     strncpy(request.program, program_invocation_short_name, sizeof request.program - 1);
     return request;

@@ -114,6 +114,7 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
         .min_cores = load_bounded(&s->min_cores, d->topology.ncores),
         .max_cores = load_bounded(&s->max_cores, d->topology.ncores),
         .owned = d->procs[slot].owned_units,
+        .priority = d->procs[slot].priority,
         .delivered = d->rules.policy->looks_at_delivery ? delivered_to(d, slot) : 0,
         .iteration_s = d->procs[slot].iteration_s,
         .iteration_cores = d->procs[slot].iteration_cores,
@@ -282,7 +283,7 @@ static void decide_targets(struct rmd_domain *d, struct rmd_snapshot *s, const u
                            unsigned *target)
 {
     if (s->ncores && s->nprocs)
-        rmd_limited(d->rules.policy, s, launch, max_launch_units(d), target);
+        rmd_prioritized(d->rules.policy, s, launch, max_launch_units(d), target);
     else
         memset(target, 0, s->nprocs * sizeof *target);
 }
@@ -326,6 +327,14 @@ static void assign_cores(struct rmd_domain *d)
     }
 }
 
+static unsigned newest_priority(const struct rmd_domain *d)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->procs[s].launch == d->newest_launch)
+            return d->procs[s].priority;
+    return RMD_PRIORITY;
+}
+
 /* How many processes of the newest launch have not joined yet, and will own cores. */
 static unsigned count_to_come(const struct rmd_domain *d)
 {
@@ -333,6 +342,13 @@ static unsigned count_to_come(const struct rmd_domain *d)
         if (d->procs[s].used && d->procs[s].suspended && d->procs[s].launch == d->newest_launch)
             return 0;
     return d->expected > d->joined ? d->expected - d->joined : 0;
+}
+
+static bool is_worthwhile(const struct rmd_domain *d, const struct rmd_snapshot *s,
+                          const unsigned *target)
+{
+    return (rmd_priorities_differ(s) && rmd_priorities_move(s, target)) ||
+           (s->nprocs && rmd_policy_worthwhile(d->rules.policy, s, target));
 }
 
 void rmd_domain_redistribute(struct rmd_domain *d, bool must)
@@ -356,7 +372,7 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
     }
     unsigned to_come = count_to_come(d);
     for (unsigned i = 0; i < to_come; i++) {
-        needs[m.count + i] = (struct rmd_need){0};
+        needs[m.count + i] = (struct rmd_need){.priority = newest_priority(d)};
         launch[m.count + i] = d->newest_launch;
     }
     inv_assert(m.count + to_come <= sizeof needs / sizeof *needs);
@@ -365,9 +381,9 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
                              d->rules.tuning, false};
     decide_targets(d, &s, launch, target);
     inv_assert(sum_of_targets(target, s.nprocs) <= s.ncores);
-    s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);
+    s.decided = s.ncores && m.count && !to_come && !max_launch_units(d) && !rmd_priorities_differ(&s);
     s.nprocs = m.count;
-    if (must || (m.count && rmd_policy_worthwhile(d->rules.policy, &s, target))) {
+    if (must || is_worthwhile(d, &s, target)) {
         move_cores(d, &m, target);
         rmd_rest_unowned(d);
     }

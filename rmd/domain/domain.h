@@ -121,6 +121,7 @@ struct rmd_member {
     uint64_t start_ticks; /* procstat.h */
     unsigned owned;       /* cores */
     bool suspended; /* with its job */
+    unsigned priority; /* of its job */
     const struct rmd_order *order;
 };
 
@@ -223,6 +224,9 @@ unsigned rmd_domain_most(struct rmd_domain *domain, unsigned slot);
  */
 unsigned rmd_domain_suspend(struct rmd_domain *domain, unsigned slot, bool suspended);
 bool rmd_domain_suspension_settled(struct rmd_domain *domain, unsigned slot, unsigned *computing);
+/* The job of the process in this slot has this priority: decides again.  Returns how many processes
+ * that are. */
+unsigned rmd_domain_prioritize(struct rmd_domain *domain, unsigned slot, unsigned priority);
 /* The slot of a member; -1 when it is none. */
 int rmd_domain_slot(struct rmd_domain *domain, pid_t pid);
 

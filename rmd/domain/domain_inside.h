@@ -27,6 +27,7 @@ struct rmd_process {
     uint64_t start_ns, settled_ns, owned_ns;
     uint64_t start_ticks; /* procstat.h */
     bool stopped, wanted; /* by a signal, or suspended; it wanted cores then */
+    unsigned priority;    /* of its launch (limit.h) */
     bool suspended;       /* with its job (watch/suspend.c) */
     bool computes;        /* while suspended, at the last look */
     uint64_t ran_ns;      /* while suspended: its processor time at the last look */

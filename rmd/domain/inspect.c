@@ -37,6 +37,7 @@ bool rmd_domain_member(const struct rmd_domain *d, unsigned slot, struct rmd_mem
                                       .start_ticks = p->start_ticks,
                                       .owned = p->owned,
                                       .suspended = p->suspended,
+                                      .priority = p->priority,
                                       .order = &p->order};
     return p->used;
 }

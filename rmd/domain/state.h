@@ -30,6 +30,7 @@ struct rmd_state_process {
     uint32_t stopped, wanted;
     uint32_t locks, suspended;
     uint32_t least, most; /* cores, as was ordered; order.h */
+    uint32_t priority, unused;
     uint64_t start_ticks, job, mark, launch, start_ns, settled_ns, owned_ns;
 };
 

@@ -130,6 +130,7 @@ static void restore_process(struct rmd_domain *d, unsigned slot,
                               .wanted = was->wanted,
                               .locks = was->locks,
                               .suspended = was->suspended,
+                              .priority = was->priority,
                               .order = {.least = was->least, .most = was->most}};
     d->stopped += p->stopped;
     d->live++;

@@ -4,6 +4,7 @@
 #include "rmd/serve/admin_snapshot.h"
 #include "rmd/config/control_protocol.h"
 #include "rmd/domain/order.h"
+#include "rmd/policy/limit.h"
 #include "rmd/users/users.h"
 
 #include <stdio.h>
@@ -26,7 +27,8 @@ static void add_process(struct builder *b, uid_t uid, unsigned slot, const struc
                                   .least = m->order->least,
                                   .most = m->order->most,
                                   .pinned = m->order->pinned,
-                                  .suspended = m->suspended};
+                                  .suspended = m->suspended,
+                                  .priority = m->priority};
     memcpy(o.cores, m->order->cores, sizeof o.cores);
     b->head.nprocs += fwrite(&o, sizeof o, 1, b->procs) == 1;
 }
@@ -45,7 +47,7 @@ static void add_user(struct builder *b, const struct rmd_domain *d, struct rmd_l
     b->head.nusers += fwrite(&o, sizeof o, 1, b->users) == 1;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (rmd_domain_member(d, s, &member) &&
-            (member.suspended || rmd_order_is_set(member.order)))
+            (member.suspended || member.priority != RMD_PRIORITY || rmd_order_is_set(member.order)))
             add_process(b, o.uid, s, &member);
 }
 

@@ -12,6 +12,7 @@
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
 #include "rmd/domain/order.h"
+#include "rmd/policy/limit.h"
 #include "libinvasive/base/now.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/host/subuid.h"
@@ -276,6 +277,24 @@ static bool execute_for_job(struct rmd_pending *p)
     return true;
 }
 
+static bool execute_priority(struct rmd_pending *p)
+{
+    unsigned slot, priority = p->command.cores;
+    struct rmd_domain *d = domain_of_process(p, &slot);
+    if (!d)
+        return refuse_unknown(p);
+    p->outcome.uid = rmd_domain_uid(d);
+    p->outcome.pid = p->command.pid;
+    if (priority > RMD_PRIORITY_MOST)
+        return set_refusal(&p->outcome, "%u is no priority: use 0 to %d", priority, RMD_PRIORITY_MOST);
+    if (priority > RMD_PRIORITY && !p->asker.operator)
+        return set_refusal(&p->outcome, "only root and the user that runs rmd may give a job more than %d",
+                           RMD_PRIORITY);
+    p->outcome.processes = rmd_domain_prioritize(d, slot, priority);
+    add_event(p, INV_EVENT_PRIORITY, priority, "");
+    return true;
+}
+
 static bool is_job_settled(struct rmd_pending *p, struct rmd_domain *d, unsigned slot)
 {
     unsigned computing = 0;
@@ -522,6 +541,8 @@ static bool execute_command(struct rmd_pending *p)
     case INV_SUSPEND:
     case INV_RESUME:
         return execute_for_job(p);
+    case INV_PRIORITY:
+        return execute_priority(p);
     case INV_LIMIT:
         return execute_limit(p);
     case INV_DRAIN:

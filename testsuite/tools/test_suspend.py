@@ -362,3 +362,75 @@ def test_ranks_that_are_suspended_for_two_seconds_end_with_the_right_result(
             assert job.returncode == 0
     finally:
         r.close()
+
+
+# --- priorities
+
+@pytest.mark.sanitize
+def test_a_job_of_higher_priority_has_all_cores_but_the_least_of_the_others(service, ask):
+    s = service("emulate-cores = 8\n")
+    one, two, other = of_launch(s, "one"), of_launch(s, "one"), of_launch(s, "other")
+    assert ask(s, "priority", pid(two), 70)["processes"] == 2
+    assert counts(one, one.slot, two.slot, other.slot) == [4, 3, 1]
+    other.ask("announce 0 2 0")
+    assert counts(one, one.slot, two.slot, other.slot) == [3, 3, 2]
+    for member in (one, two):
+        member.ask("announce 0 0 2")
+    assert counts(one, one.slot, two.slot, other.slot) == [2, 2, 4]
+    domain, = ask(s, "status")["domains"]
+    assert [o["priority"] for o in domain["orders"]] == [70, 70]
+    ask(s, "priority", pid(two), 50)
+    assert ask(s, "status")["domains"][0]["orders"] == []
+
+
+@pytest.mark.sanitize
+def test_a_priority_holds_for_what_joins_later_and_for_the_next_rmd(mortal, ask):
+    s = mortal("emulate-cores = 6\n")
+    one, other = of_launch(s, "one"), of_launch(s, "other")
+    ask(s, "priority", pid(one), 40)
+    assert counts(one, one.slot, other.slot) == [1, 5]
+    two = of_launch(s, "one")
+    assert counts(one, one.slot, two.slot, other.slot) == [1, 1, 4]
+    s.die()
+    s.begin()
+    other.ask("announce 1 0 0")
+    assert counts(one, one.slot, two.slot, other.slot) == [1, 1, 4]
+
+
+@pytest.mark.sanitize
+def test_a_user_gives_no_more_than_the_usual_priority_and_root_does(service, build, public):
+    s = service("emulate-cores = 4\n")
+    alice = s.member(ALICE)
+    shutil.copy(build / "bin/rmctl", public)
+
+    def by(uid, priority):
+        done = subprocess.run([public / "rmctl", f"--socket={s.name}", "priority", str(pid(alice)),
+                               str(priority)], cwd="/", user=uid, group=60000, extra_groups=[],
+                              text=True, capture_output=True, timeout=PATIENCE_S, check=False)
+        return done.returncode, done.stderr
+
+    code, err = by(ALICE, 51)
+    assert code == 1 and "only root and the user that runs rmd may give a job more than 50" in err
+    assert by(ALICE, 10) == by(ALICE, 50) == by(0, 100) == (0, "")
+    assert by(ALICE, 101)[0] == by(ALICE, "x")[0] == 64
+    assert by(BOB, 1)[0] == 1
+
+
+@two_cpus
+def test_invade_gives_its_command_a_priority(build, stock_env, ask, omp_job):
+    r = Rmd(build, TWO_CORES)
+    try:
+        with running(str(build / "invade"), f"--socket={r.name}", "--priority=0", "--",
+                     str(omp_job), "loop", env=stock_env) as job:
+            assert job.stdout.readline() == "ready\n"
+            assert [o["priority"] for o in ask(r, "status")["domains"][0]["orders"]] == [0]
+            os.killpg(job.pid, signal.SIGKILL)
+    finally:
+        r.close()
+
+
+@pytest.mark.parametrize("word", ["-1", "101", "high", ""])
+def test_invade_refuses_what_is_no_priority(run_program, invade, word):
+    done = run_program([invade, f"--priority={word}", "true"], check=False)
+    assert done.returncode == 125
+    assert f"--priority: '{word}' is not a number from 0 to 100" in done.stderr

@@ -35,6 +35,7 @@ struct rmctl_command {
     COMMAND(pin)                                                                                   \
     COMMAND(suspend)                                                                               \
     COMMAND(resume)                                                                                \
+    COMMAND(priority)                                                                              \
     COMMAND(limit)                                                                                 \
     COMMAND(drain)                                                                                 \
     COMMAND(events)                                                                                \

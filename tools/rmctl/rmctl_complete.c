@@ -190,7 +190,8 @@ static void list_arguments(const struct line *l)
     const char *name = l->command->name;
     bool pin = !strcmp(name, "pin");
     bool of_process = pin || !strcmp(name, "shrink") || !strcmp(name, "expand");
-    bool of_job = !strcmp(name, "suspend") || !strcmp(name, "resume");
+    bool of_job = !strcmp(name, "suspend") || !strcmp(name, "resume") ||
+                  !strcmp(name, "priority");
     if (l->narguments == 0 && !strcmp(name, "policy"))
         for (const struct rmd_policy *p = rmd_policies; p->name; p++)
             puts(p->name);

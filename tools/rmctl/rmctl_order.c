@@ -7,6 +7,7 @@
 #include "client/client.h"
 #include "client/client_control.h"
 #include "rmd/config/core_list.h"
+#include "rmd/policy/limit.h"
 #include "libinvasive/base/cpulist.h"
 #include "tools/rmctl/rmctl.h"
 #include "tools/rmctl/rmctl_admin_snapshot.h"
@@ -84,7 +85,7 @@ static bool is_of_process(const struct order *o)
 /* A process stands for its job there. */
 static bool is_of_job(const struct order *o)
 {
-    return o->control.verb == INV_SUSPEND || o->control.verb == INV_RESUME;
+    return o->control.verb >= INV_SUSPEND;
 }
 
 static bool takes_list(const struct order *o)
@@ -98,11 +99,15 @@ static void read_argument(struct argp_state *state, struct order *o, const char 
         read_process(state, o, arg);
         return;
     }
-    if (o->has_value || o->control.verb == INV_LIMIT || is_of_job(o))
+    bool takes_value = o->control.verb != INV_LIMIT && o->control.verb != INV_SUSPEND &&
+                       o->control.verb != INV_RESUME;
+    if (o->has_value || !takes_value)
         argp_error(state, "'%s' is one argument too many", arg);
     o->has_value = true;
     if (takes_list(o))
         read_cores(state, o, arg);
+    else if (o->control.verb == INV_PRIORITY)
+        o->control.cores = rmctl_number(state, "priority", arg, 0, RMD_PRIORITY_MOST);
     else
         o->control.cores = rmctl_number(state, "cores", arg, 1, INV_MAX_CORES);
 }
@@ -115,6 +120,8 @@ static void check_complete(struct argp_state *state, const struct order *o)
         return;
     if (of_process && !o->has_process)
         argp_error(state, "which process? Name its pid, or rank:N; rmctl status lists them");
+    if (o->control.verb == INV_PRIORITY && !o->has_value)
+        argp_error(state, "which priority? Use a number from 0 to %d", RMD_PRIORITY_MOST);
     if (is_of_job(o))
         return;
     if (of_process && o->control.reset ? o->has_value : !o->has_value)
@@ -397,6 +404,19 @@ static int run_resume(int argc, char **argv)
 
 const struct rmctl_command rmctl_resume_command = {
     "resume", "a suspended job goes on", run_resume, job_options};
+
+static int run_priority(int argc, char **argv)
+{
+    struct order o = order_of(INV_PRIORITY, "priority");
+    rmctl_parse(argc, argv, job_options, parse_order_option, "JOB N",
+                "The job JOB (a pid of any of its processes, or rank:N) has priority N, 0 to 100: "
+                "it gets its cores before those of less, which keep their least.  50 is usual, and "
+                "only root may give more.", &o);
+    return command_process(&o);
+}
+
+const struct rmctl_command rmctl_priority_command = {
+    "priority", "a job gets its cores before others", run_priority, job_options};
 
 static int run_limit(int argc, char **argv)
 {
