@@ -21,6 +21,7 @@
 #include "invade.h"
 #include "libinvasive/base/cpulist.h"
 #include "libinvasive/base/now.h"
+#include "rmd/policy/limit.h"
 #include "rmd/policy/policy.h"
 #include "libinvasive/launch/image.h"
 #include "libinvasive/launch/preload.h"
@@ -50,6 +51,7 @@ enum {
     OPT_CORES,
     OPT_EMULATE,
     OPT_POLICY,
+    OPT_PRIORITY,
     OPT_SMT,
     OPT_BOUND,
     OPT_SOCKET,
@@ -78,6 +80,8 @@ static const struct argp_option argp_options[] = {
     {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; no thread is pinned", 0},
     {"policy", OPT_POLICY, "NAME", 0,
      "how many cores each process owns: workload (default), or another of rmd-policies(7)", 0},
+    {"priority", OPT_PRIORITY, "N", 0,
+     "0 to 100, default 50: more gets its cores first; only root may have more than 50 of a service", 0},
     {"smt", OPT_SMT, "HOW", 0,
      "hardware threads of a physical core: each is a core of its own (default), all go together "
      "(core), or only the first is used (first)", 0},
@@ -167,6 +171,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!rmd_policy_named(arg))
             argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names().text);
         o->policy = arg;
+        return 0;
+    case OPT_PRIORITY:
+        if (!rmd_number(arg, 0, RMD_PRIORITY_MOST, &(unsigned){0}))
+            argp_error(state, "--priority: '%s' is not a number from 0 to %d", arg, RMD_PRIORITY_MOST);
+        o->priority = arg;
         return 0;
     case OPT_SMT:
         if (rmd_smt_named(arg) < 0)
@@ -327,8 +336,12 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
     if (!wants_its_own(o) && invade_launched_elsewhere(m))
         return invade_find_rmd(paths) && invade_use_node(m, paths->rmd);
     enum service service = wants_its_own(o) ? SERVICE_NONE : find_service(m);
-    if (service == SERVICE_USED)
+    if (service == SERVICE_USED) {
         invade_name_launch(m, o);
+        if (o->priority && atoi(o->priority) > RMD_PRIORITY && geteuid())
+            invade_say("--priority=%s: only root may have more than %d of a service, which is what "
+                       "holds", o->priority, RMD_PRIORITY);
+    }
     if (service != SERVICE_NONE)
         return service == SERVICE_USED;
     if (!invade_find_rmd(paths))

@@ -25,7 +25,7 @@ struct invade_hash {
 
 struct invade_options {
     char **command; /* NULL-terminated */
-    const char *socket, *cores, *policy, *smt, *team, *report_file, *trace_file;
+    const char *socket, *cores, *policy, *smt, *team, *priority, *report_file, *trace_file;
     unsigned threads, emulate, reclaim_bound_us; /* 0: not given */
     bool report, mpi_tasks, off, verbose;
     bool learn;             /* --learn; while the command runs: how long it takes is to be remembered */

@@ -181,7 +181,8 @@ static bool set_openmpi_list(char **command)
     static const char *const ours[] = {"INVASIVE",       "INVASIVE_SOCKET",  "INVASIVE_LAUNCH",
                                        "INVASIVE_CORES", "INVASIVE_THREADS", "INVASIVE_TEAM",
                                        "INVASIVE_BIND",  "INVASIVE_TOOL",    "INVASIVE_RMD",
-                                       "INVASIVE_REPORT", "INVASIVE_MPI_TASKS", "LD_PRELOAD"};
+                                       "INVASIVE_REPORT", "INVASIVE_MPI_TASKS", "INVASIVE_PRIORITY",
+                                       "LD_PRELOAD"};
     char value[4096];
     const char *theirs = getenv(list);
     if (!takes_list(command) || (theirs && (strlen(theirs) > sizeof value / 2 ||
@@ -208,6 +209,7 @@ bool invade_environment(const struct invade_paths *paths, const struct invade_ma
         set_number("INVASIVE_CORES", manager->ncores) &&
         (!options->threads || set_number("INVASIVE_THREADS", options->threads)) &&
         (!options->team || !setenv("INVASIVE_TEAM", options->team, 1)) &&
+        (!options->priority || !setenv("INVASIVE_PRIORITY", options->priority, 1)) &&
         (!options->mpi_tasks || !setenv("INVASIVE_MPI_TASKS", "1", 1)) &&
         (!report->wanted || !setenv("INVASIVE_REPORT", launch, 1)) && set_preload(paths) &&
         calm_asan() && loosen_open_mpi() && set_openmpi_list(options->command))

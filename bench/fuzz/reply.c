@@ -224,6 +224,9 @@ static const struct {
     {&ask_reports_command, {"reports"}},
     {&ask_reports_command, {"reports"}},
     {&rmctl_drain_command, {"drain"}},
+    {&rmctl_suspend_command, {"suspend", "7"}},
+    {&rmctl_resume_command, {"resume", "rank:0"}},
+    {&rmctl_priority_command, {"priority", "7", "20"}},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -9,6 +9,7 @@
 #include "libinvasive/hold/hold.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/hold/pin.h"
+#include "libinvasive/hold/suspended.h"
 #include "libinvasive/process/holdings.h"
 #include "libinvasive/process/tool.h"
 #include "libinvasive/table/core.h"
@@ -57,6 +58,8 @@ static int try_token(struct inv_table *t)
 int inv_hold_acquire(void)
 {
     struct inv_table *t = inv_process.table;
+    if (inv_suspended())
+        return INV_HOLD_NONE;
     if (inv_process.anonymous)
         return try_token(t);
     unsigned home = 0, owned = 0, not_held = 0, last = 0; /* last: not held */

@@ -20,6 +20,7 @@
 #include "libinvasive/hold/hold.h"
 #include "libinvasive/hold/pin.h"
 #include "libinvasive/hold/sched_latency.h"
+#include "libinvasive/hold/suspended.h"
 #include "libinvasive/hold/want.h"
 #include "libinvasive/process/background.h"
 #include "libinvasive/process/holdings.h"
@@ -399,6 +400,7 @@ static void account_reclaim(uint64_t start)
 
 void inv_wait_end(void)
 {
+    inv_suspended_wait();
     if (!had_hold)
         return;
     had_hold = false;

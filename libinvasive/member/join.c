@@ -16,6 +16,7 @@
 #include "libinvasive/hold/parked.h"
 #include "libinvasive/hold/pin.h"
 #include "libinvasive/hold/strangers.h"
+#include "libinvasive/hold/suspended.h"
 #include "libinvasive/hold/wait.h"
 #include "libinvasive/launch/launch.h"
 #include "libinvasive/member/manager.h"
@@ -80,6 +81,7 @@ static struct inv_request join_request(int rank, int size, int local_size)
     request.local_size = local_size;
     inv_ranks_fill(&request);
     request.launch = inv_launch_mark();
+    request.priority = (uint32_t)(inv_getenv_count("INVASIVE_PRIORITY") + 1);
     request.confined = inv_is_confined();
     strncpy(request.program, program_invocation_short_name, sizeof request.program - 1);
     return request;
@@ -242,6 +244,8 @@ static void join_once(int rank, int size, int local_size)
     widen_mask();
     atomic_store_explicit(&inv_trace_ring, slot, memory_order_relaxed);
     inv_record_begin();
+    inv_suspended_install();
+    inv_suspended_wait(); /* a process of a suspended job: it has no core to begin with */
     bool held = acquire_first_hold(request.local_size);
     inv_assert(held == (inv_hold != INV_HOLD_NONE) && inv_hold_is_valid(inv_hold));
     if (joining.has_joiner)

@@ -14,7 +14,7 @@
 #include "libinvasive/table/table.h"
 
 #define INV_PROTOCOL_MAGIC UINT32_C(0x44564e49) /* "INVD" */
-enum { INV_PROTOCOL_VERSION = 7 };
+enum { INV_PROTOCOL_VERSION = 8 };
 
 enum inv_request_kind {
     INV_JOIN = 1,    /* become a process; the answer carries the table, writable */
@@ -45,6 +45,8 @@ struct inv_request {
     int32_t rank, size, local_size, local_rank;
     uint32_t confined; /* INV_JOIN: not 0: the process may use its own CPUs and those of other confined
                           processes, but not all that rmd has */
+    uint32_t priority; /* INV_JOIN: of its launch and one; 0: not said */
+    uint32_t unused;
     uint64_t launch;              /* INV_JOIN: what it is of, inv_launch_mark; 0: unknown.  INV_SAY */
     char program[INV_NAME_BYTES]; /* NUL-terminated; untrusted */
 };

@@ -27,7 +27,7 @@
 #include <sys/types.h>
 
 enum {
-    INV_TABLE_VERSION = 10,
+    INV_TABLE_VERSION = 11,
 #ifndef INV_SMALL
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
@@ -169,6 +169,11 @@ struct inv_slot {
     _Atomic uint32_t binds;    /* 1: it binds its threads to their cores, 0: not yet.  Writer: the
                                   process, when it joins or at its first OpenMP region; read,
                                   relaxed, by a process that evicts one of its threads */
+    _Atomic uint32_t suspended; /* futex: 0 no; else its threads wait (hold/suspended.h), and rmd changes
+                                   the number at each look.  Writers: rmd; the process, to 0, when
+                                   rmd has been silent for long */
+    _Atomic uint32_t waits_on_signal; /* 1: it has the handler in which its threads wait then.
+                                         Writer: the process, before it is managed */
 
     /* --- constraint: written by the process, then seq bumped and rmd's bell rung */
     _Atomic uint32_t constraint_seq __attribute__((aligned(64)));

@@ -32,6 +32,9 @@ enum inv_verb {
     INV_PIN = 3,    /* the process owns the cores of `set` and no other */
     INV_LIMIT = 4,  /* the user has `cores` at most, each of its launches `job_cores` */
     INV_DRAIN = 5,  /* no user may use the cores of `set` */
+    INV_SUSPEND = 6, /* the job of the process has no core */
+    INV_RESUME = 7,  /* it has cores again */
+    INV_PRIORITY = 8, /* the job of the process has the priority `cores` */
 };
 
 enum { INV_WAIT_MAX_MS = 600000 };
@@ -64,6 +67,8 @@ struct inv_outcome {
     uint32_t cores, job_cores; /* INV_LIMIT: what holds now; 0 all */
     uint32_t uid;
     int32_t pid;
+    uint32_t processes; /* of the job that is suspended or resumed */
+    uint32_t unused;
     char text[256]; /* what has happened, or why not and what to do */
 };
 
@@ -91,6 +96,9 @@ enum inv_event_kind {
     INV_EVENT_DRAIN = 12,
     INV_EVENT_EFFECT = 13, /* of the command of process pid, or of a drain; `after`: microseconds */
     INV_EVENT_CONFIG = 14, /* the configuration has been read again */
+    INV_EVENT_SUSPEND = 15, /* commands; `after`: processes of the job */
+    INV_EVENT_RESUME = 16,
+    INV_EVENT_PRIORITY = 17, /* command; `after`: the priority */
     INV_EVENT_KINDS
 };
 
@@ -134,11 +142,13 @@ struct inv_admin_user {
     uint64_t has[INV_CORE_WORDS];
 };
 
-/* A process with an order. */
+/* A process with an order, or of a job that is suspended or has another priority than usual. */
 struct inv_admin_process {
     uint32_t uid, slot;
     int32_t pid, rank;
-    uint32_t least, most, pinned, unused; /* cores by order, 0: none; 1: it is pinned to `cores` */
+    uint32_t least, most, pinned; /* cores by order, 0: none; 1: it is pinned to `cores` */
+    uint32_t suspended;           /* 1: its job is */
+    uint32_t priority, unused;    /* of its job */
     uint64_t cores[INV_CORE_WORDS];
 };
 

@@ -114,6 +114,7 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
         .min_cores = load_bounded(&s->min_cores, d->topology.ncores),
         .max_cores = load_bounded(&s->max_cores, d->topology.ncores),
         .owned = d->procs[slot].owned_units,
+        .priority = d->procs[slot].priority,
         .delivered = d->rules.policy->looks_at_delivery ? delivered_to(d, slot) : 0,
         .iteration_s = d->procs[slot].iteration_s,
         .iteration_cores = d->procs[slot].iteration_cores,
@@ -157,7 +158,7 @@ static struct members members_of(struct rmd_domain *d)
     struct members m = {.pinned_units = pins_hold ? rmd_pinned_units(d) : 0};
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         m.index[s] = RMD_NO_OWNER;
-        if (d->procs[s].used && !(pins_hold && rmd_is_pinned(d, s))) {
+        if (d->procs[s].used && !d->procs[s].suspended && !(pins_hold && rmd_is_pinned(d, s))) {
             m.index[s] = (int)m.count;
             m.slot[m.count++] = s;
         }
@@ -282,7 +283,7 @@ static void decide_targets(struct rmd_domain *d, struct rmd_snapshot *s, const u
                            unsigned *target)
 {
     if (s->ncores && s->nprocs)
-        rmd_limited(d->rules.policy, s, launch, max_launch_units(d), target);
+        rmd_prioritized(d->rules.policy, s, launch, max_launch_units(d), target);
     else
         memset(target, 0, s->nprocs * sizeof *target);
 }
@@ -308,14 +309,14 @@ static void assign_cores(struct rmd_domain *d)
             at[granted++] = (int)c;
     }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
-        if (!d->procs[s].used)
+        if (!d->procs[s].used || d->procs[s].suspended)
             continue;
         int now = d->procs[s].assigned;
         load[n] = need_of(d, s).workload;
         core[n] = now >= 0 ? nth[now] : RMD_NO_PART;
         slot[n++] = s;
     }
-    inv_assert(granted == d->granted && n == d->live);
+    inv_assert(granted == d->granted && n <= d->live);
     rmd_partition(load, n, granted, core, order);
     for (unsigned i = 0; i < n; i++) {
         inv_assert(core[i] < (int)granted);
@@ -324,6 +325,30 @@ static void assign_cores(struct rmd_domain *d)
         /* relaxed: the process reads one word, now or later */
         atomic_store_explicit(&inv_slot_at(d->table, slot[i])->assigned, to, memory_order_relaxed);
     }
+}
+
+static unsigned newest_priority(const struct rmd_domain *d)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->procs[s].launch == d->newest_launch)
+            return d->procs[s].priority;
+    return RMD_PRIORITY;
+}
+
+/* How many processes of the newest launch have not joined yet, and will own cores. */
+static unsigned count_to_come(const struct rmd_domain *d)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->procs[s].suspended && d->procs[s].launch == d->newest_launch)
+            return 0;
+    return d->expected > d->joined ? d->expected - d->joined : 0;
+}
+
+static bool is_worthwhile(const struct rmd_domain *d, const struct rmd_snapshot *s,
+                          const unsigned *target)
+{
+    return (rmd_priorities_differ(s) && rmd_priorities_move(s, target)) ||
+           (s->nprocs && rmd_policy_worthwhile(d->rules.policy, s, target));
 }
 
 void rmd_domain_redistribute(struct rmd_domain *d, bool must)
@@ -345,9 +370,9 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
         needs[i] = need_of(d, m.slot[i]);
         launch[i] = d->procs[m.slot[i]].launch;
     }
-    unsigned to_come = d->expected > d->joined ? d->expected - d->joined : 0;
+    unsigned to_come = count_to_come(d);
     for (unsigned i = 0; i < to_come; i++) {
-        needs[m.count + i] = (struct rmd_need){0};
+        needs[m.count + i] = (struct rmd_need){.priority = newest_priority(d)};
         launch[m.count + i] = d->newest_launch;
     }
     inv_assert(m.count + to_come <= sizeof needs / sizeof *needs);
@@ -356,9 +381,9 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
                              d->rules.tuning, false};
     decide_targets(d, &s, launch, target);
     inv_assert(sum_of_targets(target, s.nprocs) <= s.ncores);
-    s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);
+    s.decided = s.ncores && m.count && !to_come && !max_launch_units(d) && !rmd_priorities_differ(&s);
     s.nprocs = m.count;
-    if (must || rmd_policy_worthwhile(d->rules.policy, &s, target)) {
+    if (must || is_worthwhile(d, &s, target)) {
         move_cores(d, &m, target);
         rmd_rest_unowned(d);
     }

@@ -120,6 +120,8 @@ struct rmd_member {
     int pidfd, rank;      /* the domain's; MPI's, -1 unknown */
     uint64_t start_ticks; /* procstat.h */
     unsigned owned;       /* cores */
+    bool suspended; /* with its job */
+    unsigned priority; /* of its job */
     const struct rmd_order *order;
 };
 
@@ -212,6 +214,19 @@ void rmd_domain_set_order(struct rmd_domain *domain, unsigned slot, const struct
 /* So many cores can be guaranteed to this process, as things are: what there is, without what is
  * pinned and what the others need at least. */
 unsigned rmd_domain_most(struct rmd_domain *domain, unsigned slot);
+/*
+ * A job, the processes of one launch, is suspended: its processes own no core and hold none, and its
+ * threads wait, until it is resumed.
+ * rmd_domain_suspend - suspends or resumes the job of the process in this slot.  Returns how many
+ *                      processes that are.
+ * rmd_domain_suspension_settled - no process of the job holds a core; *computing: so many of them
+ *                                 have threads that compute all the same.  True: none.
+ */
+unsigned rmd_domain_suspend(struct rmd_domain *domain, unsigned slot, bool suspended);
+bool rmd_domain_suspension_settled(struct rmd_domain *domain, unsigned slot, unsigned *computing);
+/* The job of the process in this slot has this priority: decides again.  Returns how many processes
+ * that are. */
+unsigned rmd_domain_prioritize(struct rmd_domain *domain, unsigned slot, unsigned priority);
 /* The slot of a member; -1 when it is none. */
 int rmd_domain_slot(struct rmd_domain *domain, pid_t pid);
 

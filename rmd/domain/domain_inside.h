@@ -26,7 +26,11 @@ struct rmd_process {
     unsigned iteration_cores;   /* with so many units owned */
     uint64_t start_ns, settled_ns, owned_ns;
     uint64_t start_ticks; /* procstat.h */
-    bool stopped, wanted; /* by a signal; it wanted cores then */
+    bool stopped, wanted; /* by a signal, or suspended; it wanted cores then */
+    unsigned priority;    /* of its launch (limit.h) */
+    bool suspended;       /* with its job (watch/suspend.c) */
+    bool computes;        /* while suspended, at the last look */
+    uint64_t ran_ns;      /* while suspended: its processor time at the last look */
     bool locks;           /* what shows that it is the same program still, replaced.h */
     int loan;             /* tokens of it that others have meanwhile */
     int assigned;         /* core that its slot says, where tokens are counted; INV_NO_CORE none */
@@ -92,6 +96,12 @@ struct rmd_domain {
     struct rmd_replaced replaced[RMD_REPLACED]; /* the last ones since the domain was empty */
     unsigned nreplaced;                         /* so far */
     struct rmd_blocked blocked;
+    struct rmd_suspension {
+        struct rmd_source timer;       /* fd -1: not open */
+        uint64_t pause_ns, looked_ns; /* until the next look; of the last one */
+        uint32_t looks;               /* so far */
+        unsigned early;               /* looks that follow each other soon, still to come */
+    } suspension;
 };
 
 /* rmd_domain_open - prepares what is zeros but for the options and rules.  0, or -1 with errno.
@@ -157,6 +167,27 @@ int rmd_domain_surplus(struct rmd_domain *domain);
 int rmd_domain_tokens_of(struct rmd_domain *domain, unsigned slot);
 bool rmd_domain_lend_tokens(struct rmd_domain *domain, unsigned slot);
 void rmd_domain_end_token_loan(struct rmd_domain *domain, unsigned slot);
+
+/*
+ * Processes that cannot compute: stopped by a signal, or suspended (watch/check.c).
+ * rmd_domain_check_stopped - finds which these are now, lends what they hold, and ends the loans of those
+ *                            that go on.  True: they are not the same as before.
+ * rmd_domain_lend_held - lends what such a process has been handed since.
+ * rmd_domain_rescue - wakes threads that a process which cannot compute may have been about to wake.
+ */
+bool rmd_domain_check_stopped(struct rmd_domain *domain);
+void rmd_domain_lend_held(struct rmd_domain *domain, unsigned slot);
+void rmd_domain_rescue(struct rmd_domain *domain);
+
+/*
+ * Suspended jobs (watch/suspend.c).
+ * rmd_suspension_joined - a process has joined: it is suspended if its job is.
+ * rmd_suspension_taken_over - the processes are those of a former rmd.
+ * rmd_suspension_close - before the table goes.
+ */
+void rmd_suspension_joined(struct rmd_domain *domain, unsigned slot);
+void rmd_suspension_taken_over(struct rmd_domain *domain);
+void rmd_suspension_close(struct rmd_domain *domain);
 
 /* Logs that `what` was repaired, once a second at most. */
 void rmd_domain_log_repaired(struct rmd_domain *domain, const char *what);

@@ -49,6 +49,7 @@ static void drop_table(struct rmd_domain *d)
     rmd_bell_stop(&d->bell);
     rmd_replaced_unwatch(d);
     rmd_blocked_close(d);
+    rmd_suspension_close(d);
     inv_table_unmap(d->table);
     close(d->table_fd);
     d->table = NULL;
@@ -165,7 +166,7 @@ int rmd_domain_fit_table(struct rmd_domain *d, unsigned expected)
 int rmd_domain_open(struct rmd_domain *d)
 {
     d->table = NULL;
-    d->table_fd = d->closed_files.fd = d->blocked.timer.fd = -1;
+    d->table_fd = d->closed_files.fd = d->blocked.timer.fd = d->suspension.timer.fd = -1;
     rmd_units_of(&d->units, &d->topology, d->smt);
     d->header = calloc(1, sizeof *d->header);
     return d->header ? 0 : -1;

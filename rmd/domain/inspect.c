@@ -36,6 +36,8 @@ bool rmd_domain_member(const struct rmd_domain *d, unsigned slot, struct rmd_mem
                                       .rank = p->rank,
                                       .start_ticks = p->start_ticks,
                                       .owned = p->owned,
+                                      .suspended = p->suspended,
+                                      .priority = p->priority,
                                       .order = &p->order};
     return p->used;
 }

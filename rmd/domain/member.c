@@ -12,6 +12,7 @@
 #include "rmd/host/procstat.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/domain/order.h"
+#include "rmd/policy/limit.h"
 #include "rmd/domain/replaced.h"
 #include "rmd/journal/report.h"
 #include "libinvasive/table/scalability.h"
@@ -161,6 +162,8 @@ static void init_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store(&s->iteration_bits, 0);
     atomic_store(&s->rate_bits, 0);
     atomic_store(&s->short_waits, 0);
+    atomic_store(&s->suspended, 0);
+    atomic_store(&s->waits_on_signal, 0);
     rmd_domain_show_owned(s, p);
     inv_scalability_write(s, &(struct inv_scalability){0});
     memset((void *)&s->counters, 0, sizeof s->counters);
@@ -256,6 +259,33 @@ static void note_launch(struct rmd_domain *d, struct rmd_process *p)
     d->newest_launch = p->launch;
 }
 
+/* That of the other processes of its launch, else what it has said. */
+static void note_priority(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
+{
+    struct rmd_process *p = &d->procs[slot];
+    bool said = request->priority && request->priority <= RMD_PRIORITY_MOST + 1;
+    p->priority = said ? request->priority - 1 : RMD_PRIORITY;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (s != slot && p->launch && d->procs[s].used && d->procs[s].launch == p->launch)
+            p->priority = d->procs[s].priority;
+}
+
+unsigned rmd_domain_prioritize(struct rmd_domain *d, unsigned slot, unsigned priority)
+{
+    unsigned count = 0;
+    uint64_t launch = d->procs[slot].launch;
+    inv_assert(d->procs[slot].used && priority <= RMD_PRIORITY_MOST);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && (s == slot || (launch && d->procs[s].launch == launch))) {
+            d->procs[s].priority = priority;
+            count++;
+        }
+    rmd_domain_mend_head(d);
+    rmd_domain_redistribute(d, true);
+    rmd_state_save(d);
+    return count;
+}
+
 int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
 {
     unsigned expected = expected_processes(d, request);
@@ -285,8 +315,10 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     assign_job(d, (unsigned)slot, request);
     rmd_trace_joined(d, (unsigned)slot);
     note_launch(d, &d->procs[slot]);
+    note_priority(d, (unsigned)slot, request);
     d->joins++;
     rmd_domain_add_event(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
+    rmd_suspension_joined(d, (unsigned)slot);
     rmd_domain_redistribute(d, true);
     rmd_blocked_reconsider(d);
     rmd_state_save(d);

@@ -2,6 +2,7 @@
 /* order.c - see order.h. */
 #define _GNU_SOURCE
 #include "rmd/domain/order.h"
+#include "libinvasive/base/assertion.h"
 #include "libinvasive/table/core.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/host/enforce.h"
@@ -29,13 +30,19 @@ bool rmd_orders_any(const struct rmd_domain *d)
     return false;
 }
 
+/* A suspended process uses none of the cores to which it is pinned. */
+static bool uses_pins(const struct rmd_process *p)
+{
+    return p->used && p->order.pinned && !p->suspended;
+}
+
 int rmd_pinned_to(const struct rmd_domain *d, unsigned core)
 {
     if (d->grant[core] != RMD_GRANTED)
         return -1;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         const struct rmd_process *p = &d->procs[s];
-        if (p->used && p->order.pinned && inv_set_has(p->order.cores, core))
+        if (uses_pins(p) && inv_set_has(p->order.cores, core))
             return (int)s;
     }
     return -1;
@@ -43,11 +50,11 @@ int rmd_pinned_to(const struct rmd_domain *d, unsigned core)
 
 bool rmd_is_pinned(const struct rmd_domain *d, unsigned slot)
 {
-    const struct rmd_order *o = &d->procs[slot].order;
-    if (!o->pinned)
+    const struct rmd_process *p = &d->procs[slot];
+    if (!uses_pins(p))
         return false;
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->grant[c] == RMD_GRANTED && inv_set_has(o->cores, c))
+        if (d->grant[c] == RMD_GRANTED && inv_set_has(p->order.cores, c))
             return true;
     return false;
 }
@@ -56,7 +63,7 @@ unsigned rmd_pinned_units(const struct rmd_domain *d)
 {
     unsigned n = 0;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && d->procs[s].order.pinned)
+        if (uses_pins(&d->procs[s]))
             for (unsigned c = 0; c < d->topology.ncores; c++)
                 n += d->grant[c] == RMD_GRANTED && rmd_units_first(&d->units, c) &&
                      inv_set_has(d->procs[s].order.cores, c);
@@ -67,7 +74,7 @@ bool rmd_pins_hold(const struct rmd_domain *d)
 {
     unsigned others = 0;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        others += d->procs[s].used && !rmd_is_pinned(d, s);
+        others += d->procs[s].used && !d->procs[s].suspended && !rmd_is_pinned(d, s);
     return rmd_pinned_units(d) + others <= d->units_granted;
 }
 
@@ -152,18 +159,24 @@ void rmd_order_keep(struct rmd_domain *d, const struct rmd_process *p)
 }
 
 /* A core that another one has been pinned to meanwhile is that one's. */
-static void remove_taken_pins(const struct rmd_domain *d, struct rmd_order *order)
+static void remove_taken(const struct rmd_domain *d, struct rmd_order *order)
 {
     bool any = false;
     for (unsigned c = 0; order->pinned && c < d->topology.ncores; c++) {
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
             const struct rmd_process *p = &d->procs[s];
-            if (p->used && p->order.pinned && inv_set_has(p->order.cores, c))
+            if (uses_pins(p) && inv_set_has(p->order.cores, c))
                 inv_set_remove(order->cores, c);
         }
         any |= inv_set_has(order->cores, c);
     }
     order->pinned = any;
+}
+
+void rmd_order_yield_pins(const struct rmd_domain *d, struct rmd_process *p)
+{
+    inv_assert(p->suspended);
+    remove_taken(d, &p->order);
 }
 
 void rmd_order_recall(struct rmd_domain *d, struct rmd_process *p)
@@ -174,7 +187,7 @@ void rmd_order_recall(struct rmd_domain *d, struct rmd_process *p)
             continue;
         struct rmd_order order = was->order;
         *was = (struct rmd_left_order){0};
-        remove_taken_pins(d, &order); /* it has none yet itself */
+        remove_taken(d, &order); /* it has none yet itself */
         p->order = order;
     }
 }

@@ -46,6 +46,8 @@ bool rmd_pins_hold(const struct rmd_domain *domain);
  */
 void rmd_order_keep(struct rmd_domain *domain, const struct rmd_process *process);
 void rmd_order_recall(struct rmd_domain *domain, struct rmd_process *process);
+/* A suspended process is about to be resumed: the same about its pins. */
+void rmd_order_yield_pins(const struct rmd_domain *domain, struct rmd_process *process);
 
 /* After owners have been decided.  In a domain with an order, granted cores without an owner rest
  * from now on; in a domain without one, such cores stop resting and are offered to processes. */

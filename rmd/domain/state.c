@@ -7,6 +7,7 @@
 #include "rmd/domain/state.h"
 #include "rmd/domain/domain_inside.h"
 #include "rmd/host/procstat.h"
+#include "rmd/policy/limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,8 +77,10 @@ static void save_process(struct rmd_state_process *to, const struct rmd_process 
                                      .stopped = p->stopped,
                                      .wanted = p->wanted,
                                      .locks = p->locks,
+                                     .suspended = p->suspended,
                                      .least = p->order.least,
                                      .most = p->order.most,
+                                     .priority = p->priority,
                                      .start_ticks = p->start_ticks,
                                      .job = p->job,
                                      .mark = p->mark,
@@ -156,7 +159,7 @@ const char *rmd_state_noted_group(const struct rmd_domain *d, unsigned slot)
 static bool is_plausible_process(const struct rmd_state_process *p)
 {
     return p->pid >= 0 && p->loan >= 0 && p->loan <= INV_MAX_CORES && p->least <= INV_MAX_CORES &&
-           p->most <= INV_MAX_CORES;
+           p->most <= INV_MAX_CORES && p->priority <= RMD_PRIORITY_MOST;
 }
 
 static bool is_plausible(const struct rmd_state *s)

@@ -16,7 +16,7 @@
 
 enum {
     /* increases with every change of this file, and of the messages of fd_holder.c */
-    RMD_STATE_VERSION = 6,
+    RMD_STATE_VERSION = 7,
     /* of a table's head, which does not change after its creation */
     RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
     RMD_STATE_GROUP = 512, /* bytes; a group whose path is longer is not noted */
@@ -28,8 +28,9 @@ struct rmd_state_process {
     int32_t rank, size, local_rank, local_size;
     int32_t loan; /* tokens of it that others have while it is stopped */
     uint32_t stopped, wanted;
-    uint32_t locks, unused;
+    uint32_t locks, suspended;
     uint32_t least, most; /* cores, as was ordered; order.h */
+    uint32_t priority, unused;
     uint64_t start_ticks, job, mark, launch, start_ns, settled_ns, owned_ns;
 };
 

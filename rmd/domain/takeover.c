@@ -129,6 +129,8 @@ static void restore_process(struct rmd_domain *d, unsigned slot,
                               .stopped = was->stopped,
                               .wanted = was->wanted,
                               .locks = was->locks,
+                              .suspended = was->suspended,
+                              .priority = was->priority,
                               .order = {.least = was->least, .most = was->most}};
     d->stopped += p->stopped;
     d->live++;
@@ -259,6 +261,7 @@ int rmd_domain_take_over(struct rmd_domain *d, int table_fd, int state_fd)
         recount_tokens(d);
         end_loans_of_the_running(d);
     }
+    rmd_suspension_taken_over(d);
     inv_rescue(d->table);
     rmd_blocked_reconsider(d);
     d->changed = true;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Passes over the threads of a process, and the time after which no further pass begins: other
@@ -97,4 +98,58 @@ void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu)
 {
     if (cpu >= 0 && cpu < INV_MAX_CPUS && is_thread_of(pid, pidfd, tid))
         inv_cpus_set_one(tid, (size_t)cpu);
+}
+
+struct request {
+    pid_t pid;
+    int pidfd, signal;
+    const struct inv_cpus *cpus;
+};
+
+/* How many of the process's threads `act` says it has acted on. */
+static unsigned each_thread(const struct request *r, bool (*act)(const struct request *, pid_t tid))
+{
+    char path[40];
+    unsigned count = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)r->pid);
+    DIR *tasks = opendir(path);
+    for (struct dirent *e; tasks && (e = readdir(tasks)) != NULL && rmd_alive(r->pidfd);) {
+        int tid = atoi(e->d_name);
+        count += tid > 0 && act(r, tid);
+    }
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
+static bool signal_if_running(const struct request *r, pid_t tid)
+{
+    struct rmd_followed thread = RMD_FOLLOWED_NONE;
+    if (!rmd_thread_follow(&thread, r->pid, tid))
+        return false;
+    bool runs = !rmd_thread_sleeps(&thread);
+    rmd_thread_unfollow(&thread);
+    if (runs && r->signal)
+        syscall(SYS_tgkill, r->pid, tid, r->signal);
+    return runs;
+}
+
+unsigned rmd_signal_running(pid_t pid, int pidfd, int signal)
+{
+    return each_thread(&(struct request){.pid = pid, .pidfd = pidfd, .signal = signal},
+                       signal_if_running);
+}
+
+static bool rebind(const struct request *r, pid_t tid)
+{
+    struct inv_cpus now, inside;
+    if (inv_cpus_get(tid, &now) || inv_cpus_count(&now) != 1)
+        return false;
+    inv_cpus_and(&inside, &now, r->cpus);
+    return inv_cpus_count(&inside) == 0 && !inv_cpus_set(tid, r->cpus);
+}
+
+void rmd_affinity_rebind(pid_t pid, int pidfd, const struct inv_cpus *cpus)
+{
+    each_thread(&(struct request){.pid = pid, .pidfd = pidfd, .cpus = cpus}, rebind);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* enforce.h - the affinity of another process's threads: confinement to the cores of its user. */
+/* enforce.h - what rmd makes another process's threads do: affinity, confinement to the cores of its user,
+ * signals. */
 #ifndef RMD_ENFORCE_H
 #define RMD_ENFORCE_H
 
@@ -32,5 +33,12 @@ uint64_t rmd_set_slice(pid_t pid, int pidfd, pid_t tid, uint64_t slice_ns);
 
 /* Pins thread `tid` to one CPU, if it is a thread of the process. */
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu);
+
+/* Threads of the process that are bound to one CPU, and to none of these, may run on these. */
+void rmd_affinity_rebind(pid_t pid, int pidfd, const struct inv_cpus *cpus);
+
+/* Sends the signal to each thread of the process that runs, or is ready to; signal 0: to none.  Returns
+ * how many these are. */
+unsigned rmd_signal_running(pid_t pid, int pidfd, int signal);
 
 #endif

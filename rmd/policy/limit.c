@@ -3,6 +3,9 @@
  * limit.c - limits for launches, over any policy: where it gives one too much, the launch is a
  * machine of its own, with as many cores as it may have, and the policy decides about the rest
  * again.  Each round settles a launch at least.
+ *
+ * Priorities are over these: the processes of one priority are a machine of their own, the highest
+ * first.
  */
 #include "rmd/policy/limit.h"
 #include "libinvasive/base/assertion.h"
@@ -97,4 +100,92 @@ void rmd_limited(const struct rmd_policy *policy, const struct rmd_snapshot *s,
         if (part.count)
             decide_part(policy, s, &part, left, target);
     }
+}
+
+/* --- priorities */
+
+bool rmd_priorities_differ(const struct rmd_snapshot *s)
+{
+    for (unsigned i = 1; i < s->nprocs; i++)
+        if (s->needs[i].priority != s->needs[0].priority)
+            return true;
+    return false;
+}
+
+/* The highest priority below `below`.  False: there is none. */
+static bool next_priority(const struct rmd_snapshot *s, unsigned below, unsigned *priority)
+{
+    bool any = false;
+    for (unsigned i = 0; i < s->nprocs; i++) {
+        unsigned p = s->needs[i].priority;
+        if (p < below && (!any || p > *priority)) {
+            *priority = p;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* What processes of this priority can have of `left` cores, so that those of lower ones get their least,
+ * or one each where there is not enough for that. */
+static unsigned share_of(const struct rmd_snapshot *s, unsigned priority, unsigned left)
+{
+    unsigned long least = 0, others = 0, others_least = 0;
+    for (unsigned i = 0; i < s->nprocs; i++) {
+        unsigned lo = rmd_range_of(s, i).lo;
+        if (s->needs[i].priority == priority)
+            least += lo;
+        others += s->needs[i].priority < priority;
+        others_least += s->needs[i].priority < priority ? lo : 0;
+    }
+    if (least + others_least <= left)
+        return left - (unsigned)others_least;
+    unsigned most = others < left ? left - (unsigned)others : 0;
+    return least < most ? (unsigned)least : most;
+}
+
+void rmd_prioritized(const struct rmd_policy *policy, const struct rmd_snapshot *s,
+                     const uint64_t *launch, unsigned most, unsigned *target)
+{
+    if (s->nprocs > LIMIT_PROCS || !rmd_priorities_differ(s)) {
+        rmd_limited(policy, s, launch, most, target);
+        return;
+    }
+    unsigned left = s->ncores;
+    for (unsigned p = UINT32_MAX; next_priority(s, p, &p);) {
+        bool others[LIMIT_PROCS];
+        uint64_t launches[LIMIT_PROCS];
+        struct part part;
+        struct rmd_snapshot level = *s;
+        for (unsigned i = 0; i < s->nprocs; i++)
+            others[i] = s->needs[i].priority != p;
+        select_part(&part, s, launch, NULL, others);
+        for (unsigned k = 0; k < part.count; k++)
+            launches[k] = launch[part.index[k]];
+        level.ncores = share_of(s, p, left);
+        level.nprocs = part.count;
+        level.needs = part.needs;
+        if (level.ncores)
+            rmd_limited(policy, &level, launches, most, part.target);
+        else
+            memset(part.target, 0, sizeof part.target);
+        for (unsigned k = 0; k < part.count; k++) {
+            inv_assert(part.target[k] <= left);
+            left -= target[part.index[k]] = part.target[k];
+        }
+    }
+}
+
+bool rmd_priorities_move(const struct rmd_snapshot *s, const unsigned *target)
+{
+    for (unsigned p = UINT32_MAX; next_priority(s, p, &p);) {
+        unsigned long owned = 0, wanted = 0;
+        for (unsigned i = 0; i < s->nprocs; i++) {
+            owned += s->needs[i].priority == p ? s->needs[i].owned : 0;
+            wanted += s->needs[i].priority == p ? target[i] : 0;
+        }
+        if (owned != wanted)
+            return true;
+    }
+    return false;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* limit.h - a policy within limits for launches.  A pure function, as the policies are. */
+/* limit.h - a policy within limits for launches, and with priorities.  A pure function, as the policies
+ * are. */
 #ifndef RMD_LIMIT_H
 #define RMD_LIMIT_H
 
@@ -17,5 +18,19 @@
  */
 void rmd_limited(const struct rmd_policy *policy, const struct rmd_snapshot *snapshot,
                  const uint64_t *launch, unsigned most, unsigned *target);
+
+/* Priorities, 0 to RMD_PRIORITY_MOST: the more goes first. */
+enum { RMD_PRIORITY = 50, RMD_PRIORITY_MOST = 100 };
+
+/*
+ * rmd_prioritized - rmd_limited for the processes of the highest priority, as if they were alone but
+ * for the least that each other process needs (its min_cores, one at least); then for those of the
+ * next priority, with what is left, and so on.
+ * rmd_priorities_move - do cores go from one priority to another so?  Then that is worthwhile.
+ */
+void rmd_prioritized(const struct rmd_policy *policy, const struct rmd_snapshot *snapshot,
+                     const uint64_t *launch, unsigned most, unsigned *target);
+bool rmd_priorities_differ(const struct rmd_snapshot *snapshot);
+bool rmd_priorities_move(const struct rmd_snapshot *snapshot, const unsigned *target);
 
 #endif

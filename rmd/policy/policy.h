@@ -29,6 +29,7 @@ struct rmd_need {
     unsigned min_cores; /* 0 is taken as 1 */
     unsigned max_cores; /* 0: no limit; below min_cores it is taken as min_cores */
     unsigned owned;     /* cores that it owns now; breaks ties, so that no core moves for nothing */
+    unsigned priority;  /* of its launch: limit.h.  Policies do not look at it */
     unsigned job;       /* number of its job, < nprocs; ranks of one job have the same */
     double workload;    /* in a unit that the job's ranks share; <= 0 or not finite: unknown */
     double delivered;   /* of a core, by its cores on average, measured: 0 < e <= 1; else unknown */

@@ -4,6 +4,7 @@
 #include "rmd/serve/admin_snapshot.h"
 #include "rmd/config/control_protocol.h"
 #include "rmd/domain/order.h"
+#include "rmd/policy/limit.h"
 #include "rmd/users/users.h"
 
 #include <stdio.h>
@@ -25,7 +26,9 @@ static void add_process(struct builder *b, uid_t uid, unsigned slot, const struc
                                   .rank = m->rank,
                                   .least = m->order->least,
                                   .most = m->order->most,
-                                  .pinned = m->order->pinned};
+                                  .pinned = m->order->pinned,
+                                  .suspended = m->suspended,
+                                  .priority = m->priority};
     memcpy(o.cores, m->order->cores, sizeof o.cores);
     b->head.nprocs += fwrite(&o, sizeof o, 1, b->procs) == 1;
 }
@@ -43,7 +46,8 @@ static void add_user(struct builder *b, const struct rmd_domain *d, struct rmd_l
             inv_set_add(o.has, c);
     b->head.nusers += fwrite(&o, sizeof o, 1, b->users) == 1;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (rmd_domain_member(d, s, &member) && rmd_order_is_set(member.order))
+        if (rmd_domain_member(d, s, &member) &&
+            (member.suspended || member.priority != RMD_PRIORITY || rmd_order_is_set(member.order)))
             add_process(b, o.uid, s, &member);
 }
 

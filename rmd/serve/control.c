@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * control.c - commands become orders (order.h), limits or drained cores (users.h).  The policies
+ * control.c - commands become orders (order.h), suspended jobs, limits or drained cores (users.h).  The policies
  * decide anew at once.  Cores then move when their holders give them up.  Within a domain rmd gets
  * no event of that, so it polls while a client waits: after some microseconds first, and then after
  * a quarter of the time that has passed.  Polls are charged to the user that waits (rate_limit.h).
@@ -12,6 +12,7 @@
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
 #include "rmd/domain/order.h"
+#include "rmd/policy/limit.h"
 #include "libinvasive/base/now.h"
 #include "rmd/host/rate_limit.h"
 #include "rmd/host/subuid.h"
@@ -201,6 +202,12 @@ static void change_order(struct rmd_order *order, const struct inv_control *c)
         *(c->verb == INV_SHRINK ? &order->least : &order->most) = 0;
 }
 
+static bool refuse_unknown(struct rmd_pending *p)
+{
+    return set_refusal(&p->outcome, "process %d is none that is managed here%s: rmctl status lists them",
+                       (int)p->command.pid, p->asker.operator? "" : " and yours");
+}
+
 static bool execute_for_process(struct rmd_pending *p)
 {
     struct inv_outcome *o = &p->outcome;
@@ -208,8 +215,7 @@ static bool execute_for_process(struct rmd_pending *p)
     unsigned slot;
     struct rmd_domain *d = domain_of_process(p, &slot);
     if (!d)
-        return set_refusal(o, "process %d is none that is managed here%s: rmctl status lists them",
-                           (int)c->pid, p->asker.operator? "" : " and yours");
+        return refuse_unknown(p);
     o->uid = rmd_domain_uid(d);
     o->pid = c->pid;
     struct rmd_member member = {0};
@@ -247,6 +253,61 @@ static void describe_process(struct rmd_pending *p, const struct rmd_domain *d, 
     p->outcome.owned = owned_cores(d, slot);
     snprintf(p->outcome.text, sizeof p->outcome.text, "process %d owns %u core%s: %s",
              (int)p->command.pid, p->outcome.owned, rmd_plural(p->outcome.owned, "s"), list);
+}
+
+/* --- one job */
+
+static bool execute_for_job(struct rmd_pending *p)
+{
+    const struct inv_control *c = &p->command;
+    bool suspend = c->verb == INV_SUSPEND;
+    unsigned slot;
+    struct rmd_domain *d = domain_of_process(p, &slot);
+    if (!d)
+        return refuse_unknown(p);
+    p->outcome.uid = rmd_domain_uid(d);
+    p->outcome.pid = c->pid;
+    struct rmd_member member = {0};
+    rmd_domain_member(d, slot, &member);
+    if (member.suspended == suspend)
+        return set_refusal(&p->outcome, "the job of process %d is %s", (int)c->pid,
+                           suspend ? "suspended already" : "not suspended");
+    p->outcome.processes = rmd_users_suspend(d, slot, suspend);
+    add_event(p, suspend ? INV_EVENT_SUSPEND : INV_EVENT_RESUME, p->outcome.processes, "");
+    return true;
+}
+
+static bool execute_priority(struct rmd_pending *p)
+{
+    unsigned slot, priority = p->command.cores;
+    struct rmd_domain *d = domain_of_process(p, &slot);
+    if (!d)
+        return refuse_unknown(p);
+    p->outcome.uid = rmd_domain_uid(d);
+    p->outcome.pid = p->command.pid;
+    if (priority > RMD_PRIORITY_MOST)
+        return set_refusal(&p->outcome, "%u is no priority: use 0 to %d", priority, RMD_PRIORITY_MOST);
+    if (priority > RMD_PRIORITY && !p->asker.operator)
+        return set_refusal(&p->outcome, "only root and the user that runs rmd may give a job more than %d",
+                           RMD_PRIORITY);
+    p->outcome.processes = rmd_domain_prioritize(d, slot, priority);
+    add_event(p, INV_EVENT_PRIORITY, priority, "");
+    return true;
+}
+
+static bool is_job_settled(struct rmd_pending *p, struct rmd_domain *d, unsigned slot)
+{
+    unsigned computing = 0;
+    bool suspend = p->command.verb == INV_SUSPEND;
+    bool settled = !suspend || rmd_domain_suspension_settled(d, slot, &computing);
+    int n = snprintf(p->outcome.text, sizeof p->outcome.text, "the job of process %d %s: %u process%s",
+                     (int)p->command.pid, suspend ? "is suspended" : "goes on", p->outcome.processes,
+                     rmd_plural(p->outcome.processes, "es"));
+    if (computing)
+        snprintf(p->outcome.text + n, sizeof p->outcome.text - (size_t)n,
+                 ", of which %u still compute%s, without a core", computing,
+                 computing == 1 ? "s" : "");
+    return settled;
 }
 
 /* --- users and the machine */
@@ -363,6 +424,8 @@ static bool is_effective(struct rmd_pending *p, uint64_t now)
                  (int)p->command.pid);
         return true;
     }
+    if (p->command.verb == INV_SUSPEND || p->command.verb == INV_RESUME)
+        return is_job_settled(p, d, slot);
     if (now - p->begin_ns >= (uint64_t)rmd_domain_rules(d)->reclaim_bound_us * 1000)
         rmd_order_force(d);
     describe_process(p, d, slot);
@@ -475,6 +538,11 @@ static bool execute_command(struct rmd_pending *p)
     case INV_EXPAND:
     case INV_PIN:
         return execute_for_process(p);
+    case INV_SUSPEND:
+    case INV_RESUME:
+        return execute_for_job(p);
+    case INV_PRIORITY:
+        return execute_priority(p);
     case INV_LIMIT:
         return execute_limit(p);
     case INV_DRAIN:

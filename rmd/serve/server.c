@@ -26,6 +26,7 @@
 #include "rmd/config/socket_path.h"
 #include "rmd/host/subuid.h"
 #include "rmd/domain/trace.h"
+#include "rmd/policy/limit.h"
 #include "rmd/users/users.h"
 
 #include <errno.h>
@@ -185,7 +186,10 @@ static void answer_join(struct connection *c, const struct inv_request *request)
         send_refusal(c, INV_E_PROTOCOL, why);
         return;
     }
-    int slot = rmd_users_join(c->peer.uid, c->peer.pid, pidfd, request);
+    struct inv_request allowed = *request;
+    if (allowed.priority > RMD_PRIORITY + 1 && !c->operator)
+        allowed.priority = 0;
+    int slot = rmd_users_join(c->peer.uid, c->peer.pid, pidfd, &allowed);
     if (slot >= 0) {
         int own = rmd_replaced_begin(c->domain, (unsigned)slot);
         send_reply(c->source.fd, INV_OK, (unsigned)slot, 0,

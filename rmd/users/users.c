@@ -919,6 +919,17 @@ struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot
     return NULL;
 }
 
+unsigned rmd_users_suspend(struct rmd_domain *domain, unsigned slot, bool suspended)
+{
+    struct rmd_domain_counts n = rmd_domain_counts(domain);
+    bool idle = n.stopped == n.live;
+    unsigned count = rmd_domain_suspend(domain, slot, suspended);
+    n = rmd_domain_counts(domain);
+    if (users.options.several && idle != (n.stopped == n.live))
+        divide_cores();
+    return count;
+}
+
 void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *context)
 {
     for (struct user *u = users.first; u; u = u->next)

@@ -80,8 +80,11 @@ struct rmd_limits {
  *                   allows.  False: no memory.
  * rmd_users_ordered - the limits that were ordered so.
  * rmd_users_limits - the limits in force, also of an unknown user.
+ * rmd_users_suspend - rmd_domain_suspend in that domain; other users get the cores of a user all of
+ *                     whose processes are suspended.
  */
 struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot);
+unsigned rmd_users_suspend(struct rmd_domain *domain, unsigned slot, bool suspended);
 void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *context);
 const struct rmd_units *rmd_users_units(void);
 void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo);

@@ -42,6 +42,11 @@ class Program(Asked):
         return self.numbers("limited", policy, ncores, len(needs), 0.05, most, *launches,
                             *(word for n in needs for word in n.words()))
 
+    def prioritized(self, policy, case, most, launches, priorities):
+        ncores, needs = case
+        return self.numbers("prioritized", policy, ncores, len(needs), 0.05, most, *launches,
+                            *priorities, *(word for n in needs for word in n.words()))
+
     def curve(self, ncores, points):
         return [0.0, *(float(word) for word in
                        self.ask("curve", ncores, len(points), *itertools.chain(*points)))]
@@ -190,6 +195,29 @@ def test_no_launch_owns_more_than_its_limit_and_others_have_the_rest(rmd, policy
     assert sum(target) == min(ncores, room) or (policy == "energy" and sum(target) < room)
     assert rmd.limited(policy, case, ncores, launches) == rmd.decide(policy, case)
     assert target == limited_part_by_part(rmd, policy, case, most, launches)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@RULES
+@given(case=cases(), data=st.data())
+def test_a_higher_priority_gets_all_that_it_can_use_but_the_least_of_the_others(rmd, policy, case,
+                                                                               data):
+    ncores, needs = case
+    priorities = [data.draw(st.sampled_from([0, 50, 100])) for _ in needs]
+    target = rmd.prioritized(policy, case, 0, [0] * len(needs), priorities)
+    ranges, left = ranges_of(case), ncores
+    assert sum(target) <= ncores
+    if ncores >= len(needs):
+        assert min(target) >= 1
+    parts = sum(low for low, _ in ranges) <= ncores and len(set(priorities)) > 1
+    for priority in sorted(set(priorities), reverse=True):
+        its = [i for i, of in enumerate(priorities) if of == priority]
+        least = sum(ranges[i][0] for i, of in enumerate(priorities) if of < priority)
+        if parts:
+            assert [target[i] for i in its] == decide_part(rmd, policy, needs, left - least, its)
+        left -= sum(target[i] for i in its)
+    assert rmd.prioritized(policy, case, 0, [0] * len(needs), [7] * len(needs)) == rmd.decide(
+        policy, case)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

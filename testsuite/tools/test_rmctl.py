@@ -147,7 +147,8 @@ def test_status_says_what_is_ordered_and_why_a_core_is_away(rmd, ask, tell, tmp_
     assert domain["users"] == [{"uid": os.getuid(), "processes": 1, "policy": "equal",
                                 "limits": {"cores": None, "job_cores": 3}, "has": [0, 1, 2, 4]}]
     assert domain["orders"] == [{"uid": os.getuid(), "pid": pid(one), "rank": 0, "at_least": None,
-                                 "at_most": 2, "pinned_to": None}]
+                                 "at_most": 2, "pinned_to": None, "suspended": False,
+                                 "priority": 50}]
     text = tell(r, "status")[1]
     assert "policy equal, limits: cores all, cores of a launch 3; drained: 5; offline: 3" in text
     assert f"process {pid(one)} rank 0 owns 2 cores at most (shrink)" in text
@@ -171,6 +172,7 @@ def test_policy_as_json_names_all_and_the_chosen_one(rmd, ask):
 COMMANDS = {  # what each command is given, at least once
     "status": [""], "top": ["--batch -n 2 --delay=0.05"], "policy": ["", "fair"],
     "shrink": ["{pid} 2", "{pid} --reset"], "expand": ["{pid} 1"], "pin": ["{pid} 0"],
+    "suspend": ["{pid}"], "resume": ["{pid}"], "priority": ["{pid} 40"],
     "limit": ["", "--job-cores=3"], "drain": ["3", "", "--undo 3"], "events": [""],
     "trace": ["start {file}", "stop"], "metrics": [""], "help": [""],
     "simulate": ["--machine=4 --generate=constant,pieces=3 --schedules=lending",
@@ -315,14 +317,17 @@ def test_the_manual_lists_the_events_and_what_they_have(rmd, tell, ask, top):
     one, other = r.joined(2, 0, 1)
     for words in (["shrink", pid(one), 1], ["expand", pid(one), 1], ["shrink", pid(one), "--reset"],
                   ["expand", pid(one), "--reset"], ["pin", pid(one), "0"], ["policy", "equal"],
-                  ["drain", "3"], ["limit", "--job-cores=2"]):
+                  ["suspend", pid(one)], ["resume", pid(one)], ["priority", pid(one), 40],
+                  ["drain", "3"],
+                  ["limit", "--job-cores=2"]):
         ask(r, *words)
     other.ask(f"leave {r.name}")
     one.kill()
     eventually(lambda: "death" in tell(r, "events")[1], True)
     text = section(top, "rmctl.1", "EVENTS")
     manual = {name: set(" , ".join(re.findall(r"^\.Li (.*?)(?: :)?$", about, re.M)).split(" , "))
-              & {"before", "cores", "microseconds", "count", "text"}
+              & {"before", "cores", "processes", "priority", "microseconds", "count",
+                 "text"}
               for name, about in re.findall(r"^\.It Li (.*)\n((?:(?!\.It).*\n)*)", text, re.M)}
     kinds = re.search(r"kinds\[INV_EVENT_KINDS\] = \{(.*?)\};",
                       (top / "tools/rmctl/rmctl_events.c").read_text(), re.S)[1]
@@ -1113,7 +1118,7 @@ def test_shells_complete_commands_options_and_arguments(rmd, completed, monkeypa
     some, everything, policies, undo, socket_first, options, pids = completed(
         "rmctl s", "rmctl ", "rmctl policy th", "rmctl --json drain --u", "rmctl -s @a drain --u",
         "rmctl -", "rmctl pin ")
-    assert some == ["status", "shrink", "simulate"]
+    assert some == ["status", "shrink", "suspend", "simulate"]
     assert {"top", "drain", "events", "help"} <= set(everything) and "complete" not in everything
     assert policies == ["throughput"] and undo == socket_first == ["--undo"]
     assert "--socket=" in options
@@ -1155,7 +1160,7 @@ def test_shells_complete_what_a_command_takes_and_no_more(
         "rmctl top --delay=": [],
         "rmctl events --s": ["--since=", "--socket="],
     }
-    *answers, simulate, ranks = completed(*offered, "rmctl simulate --", "rmctl expand rank:")
+    *answers, simulate, ranks = completed(*offered, "rmctl simulate --", "rmctl suspend rank:")
     for line, words in zip(offered, answers):
         assert set(words) == set(offered[line]), line  # zsh looks for files twice
     assert {"--machine=", "--workload=", "--decisions", "--json", "--socket="} <= set(simulate)

@@ -33,6 +33,9 @@ struct rmctl_command {
     COMMAND(shrink)                                                                                \
     COMMAND(expand)                                                                                \
     COMMAND(pin)                                                                                   \
+    COMMAND(suspend)                                                                               \
+    COMMAND(resume)                                                                                \
+    COMMAND(priority)                                                                              \
     COMMAND(limit)                                                                                 \
     COMMAND(drain)                                                                                 \
     COMMAND(events)                                                                                \

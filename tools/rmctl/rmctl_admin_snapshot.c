@@ -4,6 +4,7 @@
 #include "tools/rmctl/rmctl_admin_snapshot.h"
 #include "rmd/config/core_list.h"
 #include "rmd/loop/text.h"
+#include "rmd/policy/limit.h"
 
 #include <stdio.h>
 
@@ -75,9 +76,18 @@ static void print_process(FILE *to, const struct inv_admin_process *p, bool own)
     if (!own)
         fprintf(to, " of user %u", p->uid);
     const char *before = " owns ";
-    if (p->pinned) {
-        print_set(to, " is pinned to ", p->cores);
+    if (p->suspended) {
+        fprintf(to, " is suspended with its job");
         before = "; else owns ";
+    }
+    if (p->pinned) {
+        print_set(to, p->suspended ? "; else is pinned to " : " is pinned to ", p->cores);
+        before = "; else owns ";
+    }
+    if (p->priority != RMD_PRIORITY) {
+        bool first = !p->suspended && !p->pinned;
+        fprintf(to, "%s priority %u", first ? " has" : "; has", p->priority);
+        before = "; owns ";
     }
     if (p->least)
         fprintf(to, "%s%u core%s at least (expand)", before, p->least, rmd_plural(p->least, "s"));
@@ -118,10 +128,11 @@ static json_t *number_or_null(unsigned n) { return n ? json_integer(n) : json_nu
 
 static json_t *process_json(const struct inv_admin_process *p)
 {
-    return json_pack("{sI si so so so so}", "uid", (json_int_t)p->uid, "pid", p->pid, "rank",
+    return json_pack("{sI si so so so so sb si}", "uid", (json_int_t)p->uid, "pid", p->pid, "rank",
                      p->rank >= 0 ? json_integer(p->rank) : json_null(), "at_least",
                      number_or_null(p->least), "at_most", number_or_null(p->most), "pinned_to",
-                     p->pinned ? admin_cores_json(p->cores) : json_null());
+                     p->pinned ? admin_cores_json(p->cores) : json_null(), "suspended",
+                     (int)p->suspended, "priority", (int)p->priority);
 }
 
 static json_t *user_json(const struct inv_admin_user *u)

@@ -190,6 +190,8 @@ static void list_arguments(const struct line *l)
     const char *name = l->command->name;
     bool pin = !strcmp(name, "pin");
     bool of_process = pin || !strcmp(name, "shrink") || !strcmp(name, "expand");
+    bool of_job = !strcmp(name, "suspend") || !strcmp(name, "resume") ||
+                  !strcmp(name, "priority");
     if (l->narguments == 0 && !strcmp(name, "policy"))
         for (const struct rmd_policy *p = rmd_policies; p->name; p++)
             puts(p->name);
@@ -201,7 +203,7 @@ static void list_arguments(const struct line *l)
         puts("/");
     else if (l->narguments == 0 && !strcmp(name, "drain"))
         list_cores(l->undo ? DRAINED : NOT_DRAINED, l->typed);
-    else if (l->narguments == 0 && of_process)
+    else if (l->narguments == 0 && (of_process || of_job))
         list_processes();
     else if (l->narguments == 1 && pin)
         list_cores(ALL, l->typed);

@@ -52,7 +52,9 @@ static const char *const kinds[INV_EVENT_KINDS] = {
     [INV_EVENT_DEATH] = "death",   [INV_EVENT_OWNER] = "owner",   [INV_EVENT_POLICY] = "policy",
     [INV_EVENT_SHARE] = "share",   [INV_EVENT_SHRINK] = "shrink", [INV_EVENT_EXPAND] = "expand",
     [INV_EVENT_PIN] = "pin",       [INV_EVENT_LIMIT] = "limit",   [INV_EVENT_DRAIN] = "drain",
-    [INV_EVENT_EFFECT] = "effect", [INV_EVENT_CONFIG] = "config"};
+    [INV_EVENT_EFFECT] = "effect", [INV_EVENT_CONFIG] = "config",
+    [INV_EVENT_SUSPEND] = "suspend", [INV_EVENT_RESUME] = "resume",
+    [INV_EVENT_PRIORITY] = "priority"};
 
 static const char *name_of_kind(const struct inv_event *e)
 {
@@ -91,6 +93,13 @@ static int print_as_json(const struct inv_event *e, const char *when)
     case INV_EVENT_DRAIN:
         if (e->after != INV_UNSAID)
             json_object_set_new(v, "cores", json_integer(e->after));
+        break;
+    case INV_EVENT_SUSPEND:
+    case INV_EVENT_RESUME:
+        json_object_set_new(v, "processes", json_integer(e->after));
+        break;
+    case INV_EVENT_PRIORITY:
+        json_object_set_new(v, "priority", json_integer(e->after));
         break;
     case INV_EVENT_EFFECT:
         json_object_set_new(v, "microseconds", json_integer(e->after));
@@ -132,6 +141,13 @@ static void print_cores(const struct inv_event *e)
     case INV_EVENT_EXPAND:
         if (e->after != INV_UNSAID)
             printf(" %u core%s", e->after, rmd_plural(e->after, "s"));
+        break;
+    case INV_EVENT_SUSPEND:
+    case INV_EVENT_RESUME:
+        printf(" %u process%s", e->after, rmd_plural(e->after, "es"));
+        break;
+    case INV_EVENT_PRIORITY:
+        printf(" %u", e->after);
         break;
     case INV_EVENT_LOST:
         printf(" %u events: they came faster than they were read", e->after);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmctl_order.c - commands: rmctl shrink, expand, pin, limit and drain.  rmd answers when a command
- * has had its effect, and says how long that took.
+ * rmctl_order.c - commands: rmctl shrink, expand, pin, suspend, resume, limit and drain.  rmd answers when a
+ * command has had its effect, and says how long that took.
  */
 #define _GNU_SOURCE
 #include "client/client.h"
 #include "client/client_control.h"
 #include "rmd/config/core_list.h"
+#include "rmd/policy/limit.h"
 #include "libinvasive/base/cpulist.h"
 #include "tools/rmctl/rmctl.h"
 #include "tools/rmctl/rmctl_admin_snapshot.h"
@@ -26,6 +27,7 @@ enum { ANY_RANK = -1 };
 
 static const struct argp_option order_options[] = {
     {"reset", OPT_RESET, NULL, 0, "take this command back", 0}, WAIT_OPTION, {0}};
+static const struct argp_option job_options[] = {WAIT_OPTION, {0}};
 static const struct argp_option limit_options[] = {
     {"cores", OPT_CORES, "N", 0, "cores that the user may have, or all", 0},
     {"job-cores", OPT_JOB_CORES, "N", 0, "cores that each launch of the user may own, or all", 0},
@@ -75,6 +77,17 @@ static void read_cores(struct argp_state *state, struct order *o, const char *ar
             inv_set_add(o->control.set, c);
 }
 
+static bool is_of_process(const struct order *o)
+{
+    return o->control.verb != INV_LIMIT && o->control.verb != INV_DRAIN;
+}
+
+/* A process stands for its job there. */
+static bool is_of_job(const struct order *o)
+{
+    return o->control.verb >= INV_SUSPEND;
+}
+
 static bool takes_list(const struct order *o)
 {
     return o->control.verb == INV_PIN || o->control.verb == INV_DRAIN;
@@ -82,28 +95,35 @@ static bool takes_list(const struct order *o)
 
 static void read_argument(struct argp_state *state, struct order *o, const char *arg)
 {
-    bool of_process = o->control.verb <= INV_PIN;
-    if (of_process && !o->has_process) {
+    if (is_of_process(o) && !o->has_process) {
         read_process(state, o, arg);
         return;
     }
-    if (o->has_value || o->control.verb == INV_LIMIT)
+    bool takes_value = o->control.verb != INV_LIMIT && o->control.verb != INV_SUSPEND &&
+                       o->control.verb != INV_RESUME;
+    if (o->has_value || !takes_value)
         argp_error(state, "'%s' is one argument too many", arg);
     o->has_value = true;
     if (takes_list(o))
         read_cores(state, o, arg);
+    else if (o->control.verb == INV_PRIORITY)
+        o->control.cores = rmctl_number(state, "priority", arg, 0, RMD_PRIORITY_MOST);
     else
         o->control.cores = rmctl_number(state, "cores", arg, 1, INV_MAX_CORES);
 }
 
 static void check_complete(struct argp_state *state, const struct order *o)
 {
-    bool of_process = o->control.verb <= INV_PIN;
+    bool of_process = is_of_process(o);
     bool may_ask = o->control.verb == INV_DRAIN && !o->control.reset;
     if (o->control.verb == INV_LIMIT || (may_ask && !o->has_value))
         return;
     if (of_process && !o->has_process)
         argp_error(state, "which process? Name its pid, or rank:N; rmctl status lists them");
+    if (o->control.verb == INV_PRIORITY && !o->has_value)
+        argp_error(state, "which priority? Use a number from 0 to %d", RMD_PRIORITY_MOST);
+    if (is_of_job(o))
+        return;
     if (of_process && o->control.reset ? o->has_value : !o->has_value)
         argp_error(state, o->has_value ? "--reset stands alone"
                           : takes_list(o) ? "which cores? Use a list such as 0-3,8"
@@ -165,13 +185,15 @@ static json_t *outcome_json(const struct order *o, const char *socket, const str
     json_t *v = json_pack("{ss ss ss sf ss}", "socket", socket, "command", o->name, "outcome",
                           words[r->status <= INV_REFUSED ? r->status : INV_REFUSED],
                           "microseconds", (double)r->took_ns * 1e-3, "text", r->text);
-    if (o->control.verb <= INV_PIN)
+    if (is_of_process(o))
         json_object_set_new(v, "pid", json_integer(o->control.pid));
     else if (o->control.verb == INV_LIMIT)
         json_object_set_new(v, "uid", json_integer(r->uid));
     if (r->status == INV_REFUSED) { /* which says nothing of cores */
         json_object_set_new(v, "error", json_string(r->text));
-    } else if (o->control.verb <= INV_PIN) {
+    } else if (is_of_job(o)) {
+        json_object_set_new(v, "processes", json_integer(r->processes));
+    } else if (is_of_process(o)) {
         json_object_set_new(v, "owned_cores", json_integer(r->owned));
     } else if (o->control.verb == INV_DRAIN) {
         json_object_set_new(v, "drained_cores", json_integer(r->owned));
@@ -192,7 +214,10 @@ static int print_outcome(const struct order *o, const char *socket, const struct
         printf("%s\n", r->text);
     else if (r->status == INV_DONE)
         printf("%s (after %.0f us)\n", r->text, us);
-    if (r->status == INV_NOT_YET)
+    if (r->status == INV_NOT_YET && is_of_job(o))
+        fprintf(stderr, "rmctl: %s at %s: in force, but after %.0f ms %s\n", o->name, socket, us * 1e-3,
+                r->text);
+    else if (r->status == INV_NOT_YET)
         fprintf(stderr, "rmctl: %s at %s: in force, but not all of its cores were given up after "
                         "%.0f ms: they go when what runs there ends; rmctl status shows their "
                         "holders\n", o->name, socket, us * 1e-3);
@@ -352,6 +377,46 @@ static int run_pin(int argc, char **argv)
 
 const struct rmctl_command rmctl_pin_command = {
     "pin", "a process owns these cores and no other", run_pin, order_options};
+
+static int order_job(int argc, char **argv, enum inv_verb verb, const char *name, const char *about)
+{
+    struct order o = order_of(verb, name);
+    rmctl_parse(argc, argv, job_options, parse_order_option, "JOB", about, &o);
+    return command_process(&o);
+}
+
+static int run_suspend(int argc, char **argv)
+{
+    return order_job(argc, argv, INV_SUSPEND, "suspend",
+                     "The job JOB (a pid of any of its processes, or rank:N) has no core, and its "
+                     "threads wait, until it is resumed.");
+}
+
+const struct rmctl_command rmctl_suspend_command = {
+    "suspend", "a job waits, and others have its cores", run_suspend, job_options};
+
+static int run_resume(int argc, char **argv)
+{
+    return order_job(argc, argv, INV_RESUME, "resume",
+                     "The job JOB (a pid of any of its processes, or rank:N), which was suspended, "
+                     "goes on.");
+}
+
+const struct rmctl_command rmctl_resume_command = {
+    "resume", "a suspended job goes on", run_resume, job_options};
+
+static int run_priority(int argc, char **argv)
+{
+    struct order o = order_of(INV_PRIORITY, "priority");
+    rmctl_parse(argc, argv, job_options, parse_order_option, "JOB N",
+                "The job JOB (a pid of any of its processes, or rank:N) has priority N, 0 to 100: "
+                "it gets its cores before those of less, which keep their least.  50 is usual, and "
+                "only root may give more.", &o);
+    return command_process(&o);
+}
+
+const struct rmctl_command rmctl_priority_command = {
+    "priority", "a job gets its cores before others", run_priority, job_options};
 
 static int run_limit(int argc, char **argv)
 {

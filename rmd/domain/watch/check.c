@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * check.c - periodic checks, for which there is no event: processes that have overwritten rmd's
- * part of the table, and processes that are stopped (SIGSTOP, ^Z) and cannot give up cores.
+ * part of the table, and processes that are stopped (SIGSTOP, ^Z) and cannot give up cores.  Those of a
+ * suspended job (suspend.c) are treated alike.
  *
  * rmd lends the cores and tokens of a stopped process until it continues.  The process still owns
  * its cores, and asks for them as for any that it has lent.
@@ -191,8 +192,7 @@ static void lend_cores(struct rmd_domain *d, unsigned slot)
     }
 }
 
-/* Also what it has been handed since it was stopped. */
-static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
+void rmd_domain_lend_held(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
     if (inv_want_get(d->table, slot)) {
@@ -224,7 +224,7 @@ static bool check_stopped(struct rmd_domain *d, unsigned slot)
     struct rmd_procstat now;
     if (!rmd_procstat(p->pid, &now))
         return false; /* dead: the next event */
-    bool stopped = now.state == 'T';
+    bool stopped = now.state == 'T' || p->suspended;
     d->stopped += (unsigned)stopped - (unsigned)p->stopped;
     inv_assert(d->stopped <= d->live);
     bool was = p->stopped;
@@ -232,12 +232,13 @@ static bool check_stopped(struct rmd_domain *d, unsigned slot)
     if (stopped && !was)
         rmd_state_save(d);
     if (stopped)
-        lend_what_it_holds(d, slot);
+        rmd_domain_lend_held(d, slot);
     else if (was)
         end_loan(d, slot);
     if (stopped != was) /* when the next rmd would know it, too, or finds it out */
-        rmd_log(RMD_INFO, stopped ? "process %d has been stopped: others may use its cores"
-                                  : "process %d goes on", (int)p->pid);
+        rmd_log(RMD_INFO, p->suspended ? "process %d is suspended: others may use its cores"
+                          : stopped    ? "process %d has been stopped: others may use its cores"
+                                       : "process %d goes on", (int)p->pid);
     return stopped != was;
 }
 
@@ -245,12 +246,23 @@ static bool check_stopped(struct rmd_domain *d, unsigned slot)
  * that continues asks for its cores again.  rmd reads every thread of the domain once for all of
  * them, and charges the user for it.  If rmd is killed before, the next one does it
  * (takeover.c). */
-static void rescue_domain(struct rmd_domain *d)
+void rmd_domain_rescue(struct rmd_domain *d)
 {
     uint64_t begun = rmd_rate_limit_clock();
     inv_rescue(d->table);
     rmd_state_save(d);
     rmd_rate_limit_charge(&d->shared->rates, d->uid, rmd_rate_limit_clock() - begun);
+}
+
+bool rmd_domain_check_stopped(struct rmd_domain *d)
+{
+    bool changed = false;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            changed |= check_stopped(d, s);
+    if (changed)
+        rmd_domain_rescue(d);
+    return changed;
 }
 
 bool rmd_domain_check(struct rmd_domain *d)
@@ -262,11 +274,6 @@ bool rmd_domain_check(struct rmd_domain *d)
     if (!d->table || !d->live)
         return false;
     repair_domain(d);
-    bool changed = false;
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used)
-            changed |= check_stopped(d, s);
-    if (changed)
-        rescue_domain(d);
+    rmd_domain_check_stopped(d);
     return idle != (d->stopped == d->live);
 }

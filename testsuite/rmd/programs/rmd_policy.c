@@ -6,6 +6,7 @@
  *   decide POLICY NCORES N LOSS {NEED}*N        -> N targets
  *   worth POLICY NCORES N LOSS COST_S WITHIN_S {NEED}*N {TARGET}*N  -> 0 or 1, and the gain
  *   limited POLICY NCORES N LOSS MOST {LAUNCH}*N {NEED}*N  -> the same, MOST cores for a launch
+ *   prioritized POLICY NCORES N LOSS MOST {LAUNCH}*N {PRIORITY}*N {NEED}*N  -> the same, by priorities
  *     with NEED = MIN MAX OWNED WORKLOAD JOB DELIVERED ITERATION_S POINTS {CORES SPEEDUP}*POINTS,
  *     a graph being as it was announced, valid or not
  *   curve NCORES POINTS {CORES SPEEDUP}*POINTS  -> S(1) ... S(NCORES) as the policies see it
@@ -116,7 +117,7 @@ static void compare_gains(const struct rmd_policy *policy, struct rmd_snapshot *
     }
 }
 
-/* decide, worth and limited */
+/* decide, worth, limited and prioritized */
 static void ask_named(const char *what)
 {
     static unsigned target[MOST];
@@ -136,13 +137,17 @@ static void ask_named(const char *what)
         s.tuning.move_cost_s = next();
         s.tuning.within_s = next();
     }
-    if (what[0] == 'l') {
+    if (what[0] == 'l' || what[0] == 'p') {
         most = (unsigned)next();
         for (unsigned i = 0; i < n; i++)
             launch[i] = (uint64_t)next();
     }
+    unsigned priority[MOST];
+    for (unsigned i = 0; i < n; i++)
+        priority[i] = what[0] == 'p' ? (unsigned)next() : RMD_PRIORITY;
     for (unsigned i = 0; i < n; i++) {
         read_range(&needs[i]);
+        needs[i].priority = priority[i];
         needs[i].job = (unsigned)next();
         needs[i].delivered = next();
         needs[i].iteration_s = next();
@@ -150,7 +155,7 @@ static void ask_named(const char *what)
         read_graph(&needs[i].scalability);
     }
     if (!worth) {
-        rmd_limited(rmd_policy_named(name), &s, launch, most, target);
+        rmd_prioritized(rmd_policy_named(name), &s, launch, most, target);
         if (what[0] == 'd')
             compare_gains(rmd_policy_named(name), &s, target);
         print_targets(target, n);
@@ -233,7 +238,8 @@ int main(void)
     char what[16]; /* the longest is throughput */
     setvbuf(stdout, NULL, _IOLBF, 1 << 16);
     while (scanf("%15s", what) == 1) {
-        if (!strcmp(what, "decide") || !strcmp(what, "worth") || !strcmp(what, "limited"))
+        if (!strcmp(what, "decide") || !strcmp(what, "worth") || !strcmp(what, "limited") ||
+            !strcmp(what, "prioritized"))
             ask_named(what);
         else if (!strcmp(what, "curve"))
             ask_curve();
