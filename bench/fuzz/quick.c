@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * quick.c - what rmd asks of the kernel about processes, answered without it, for all fuzzers: it
- * took most of their time.  There are two processes, this one and its parent, and they live.  No
- * thread sleeps, so wake-ups wake none, and no bell of a domain is ever rung.
+ * took most of their time.  There are two processes, this one and its parent, and they live.  None
+ * of their threads can be looked at; no thread sleeps, so wake-ups wake none, and no bell of a domain is ever rung.
  *
  * fuzz.py links with --wrap for the functions of the C library.
  */
@@ -92,6 +92,32 @@ bool rmd_owner(pid_t pid, uid_t *uid)
 }
 
 bool rmd_alive(int pidfd) { return pidfd == NO_FD; }
+
+bool rmd_thread_follow(struct rmd_followed *thread, pid_t pid, pid_t tid)
+{
+    (void)thread, (void)pid, (void)tid;
+    return false;
+}
+
+void rmd_thread_unfollow(struct rmd_followed *thread) { (void)thread; }
+
+uint64_t rmd_thread_ran(struct rmd_followed *thread)
+{
+    (void)thread;
+    return 0;
+}
+
+bool rmd_thread_sleeps(struct rmd_followed *thread)
+{
+    (void)thread;
+    return false;
+}
+
+uint64_t rmd_process_ran(pid_t pid)
+{
+    (void)pid;
+    return 0;
+}
 
 int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 {

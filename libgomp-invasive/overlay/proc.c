@@ -10,25 +10,8 @@
 #define _GNU_SOURCE 1
 #endif
 #include "libgomp.h"
-#include "hold.h"
 #include <libinvasive/base/environment.h>
-#include <libinvasive/hold/pin.h>
-#include <string.h>
 
-/* For upstream's file, of the calling thread: all CPUs that a rank may use, and not the one that it shows to
- * libraries (affinity.c). */
-static int program_affinity (size_t size, cpu_set_t *mask)
-{
-    struct inv_cpus cpus;
-    inv_program_cpus(&cpus);
-    memset(mask, 0, size);
-    memcpy(mask, &cpus, size < sizeof cpus ? size : sizeof cpus);
-    if (inv_cpus_count(&cpus) == 0)
-        return EOVERFLOW;
-    return CPU_COUNT_S(size, mask) == (int)inv_cpus_count(&cpus) ? 0 : EINVAL; /* then upstream takes a larger set */
-}
-
-#define pthread_getaffinity_np(self, size, mask) program_affinity(size, mask)
 #define gomp_init_num_threads upstream_init_num_threads
 #define gomp_dynamic_max_threads upstream_dynamic_max_threads
 #define omp_get_num_procs upstream_omp_get_num_procs
@@ -37,7 +20,6 @@ static int program_affinity (size_t size, cpu_set_t *mask)
 #define ialias(fn)
 #include <config/linux/proc.c>
 #pragma pop_macro("ialias")
-#undef pthread_getaffinity_np
 #undef gomp_init_num_threads
 #undef gomp_dynamic_max_threads
 #undef omp_get_num_procs

@@ -96,19 +96,18 @@ static inline void inv_cpus_xor(struct inv_cpus *to, const struct inv_cpus *a,
 
 #ifdef _GNU_SOURCE
 
-/* The affinity of a thread, 0: our own.  By a system call: sched_getaffinity of a managed program is
- * affinity.c's, which shows what the program is to see.  0, or -1 with errno; EOVERFLOW: the kernel's set
- * is larger. */
+/* The affinity of a thread, 0: our own.  0, or -1 with errno; EOVERFLOW: the kernel's set is
+ * larger. */
 static inline int inv_cpus_get(pid_t tid, struct inv_cpus *set)
 {
-    inv_cpus_clear(set); /* the kernel writes as much as it has CPUs */
-    bool failed = syscall(SYS_sched_getaffinity, tid, sizeof *set, set) <= 0;
+    int failed = sched_getaffinity(tid, sizeof *set, (cpu_set_t *)set);
     if (failed && errno == EINVAL)
         errno = EOVERFLOW;
-    return failed ? -1 : 0;
+    return failed;
 }
 
-/* Likewise: sched_setaffinity of a managed program leaves pinned threads where they are.  0, or -1 with errno. */
+/* By a system call: sched_setaffinity of a managed program is affinity.c's, which leaves pinned
+ * threads where they are.  0, or -1 with errno. */
 static inline int inv_cpus_write(pid_t tid, size_t bytes, const struct inv_cpus *set)
 {
     return (int)syscall(SYS_sched_setaffinity, tid, bytes, set);

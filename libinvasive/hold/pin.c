@@ -77,13 +77,6 @@ void inv_own_cpus(struct inv_cpus *cpus)
         *cpus = inv_process.own_mask;
 }
 
-void inv_program_cpus(struct inv_cpus *cpus)
-{
-    bool known = inv_cpus_get(0, cpus) == 0;
-    if (inv_managed() && (!known || inv_thread_pinned() || inv_cpus_equal(cpus, &inv_process.wide_mask)))
-        *cpus = inv_process.own_mask;
-}
-
 int inv_thread_unpin(void)
 {
     struct inv_cpus cpus;
@@ -219,11 +212,19 @@ bool inv_threads_bind(void)
 }
 
 
+/* The affinity of any thread, 0: our own.  By a system call: our sched_getaffinity shows the program's
+ * CPUs. */
+static bool cpus_of(int tid, struct inv_cpus *cpus)
+{
+    inv_cpus_clear(cpus);
+    return syscall(SYS_sched_getaffinity, tid, sizeof *cpus, cpus) > 0;
+}
+
 /* May the calling thread run on the CPU alone? */
 static bool is_only_on(int cpu)
 {
     struct inv_cpus cpus;
-    return inv_cpus_get(0, &cpus) == 0 && inv_cpus_has(&cpus, (size_t)cpu) && inv_cpus_count(&cpus) == 1;
+    return cpus_of(0, &cpus) && inv_cpus_has(&cpus, (size_t)cpu) && inv_cpus_count(&cpus) == 1;
 }
 
 /* Put the calling thread, which is not bound, on the core; the kernel may move it at once.  If its
@@ -239,7 +240,7 @@ static void move_to(int hold)
     inv_cpus_clear(&cpus);
     if (evicted_from)
         inv_wide_cpus(&cpus);
-    else if (inv_cpus_get(0, &cpus) != 0)
+    else if (!cpus_of(0, &cpus))
         return;
     if (!inv_cpus_has(&cpus, (size_t)cpu))
         return; /* the program has bound it elsewhere */
@@ -337,9 +338,9 @@ void inv_place_by_kernel(bool by_kernel)
 static void move_off(int tid, const struct inv_cpus *others)
 {
     struct inv_cpus before, now;
-    if (inv_cpus_get(tid, &before) != 0 || inv_cpus_set(tid, others) != 0)
+    if (!cpus_of(tid, &before) || inv_cpus_set(tid, others) != 0)
         return;
-    if (inv_cpus_get(tid, &now) == 0 && inv_cpus_equal(&now, others))
+    if (cpus_of(tid, &now) && inv_cpus_equal(&now, others))
         inv_cpus_set(tid, &before);
 }
 

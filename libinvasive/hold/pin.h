@@ -44,8 +44,6 @@ void inv_wide_cpus(struct inv_cpus *cpus);
 void inv_spread_cpus(struct inv_cpus *cpus);
 /* What the program has: the same, or the CPUs that its launcher has bound it to. */
 void inv_own_cpus(struct inv_cpus *cpus);
-/* The same for the calling thread, or the narrower ones to which the program has bound it. */
-void inv_program_cpus(struct inv_cpus *cpus);
 /* Back to where inv_thread_unpin said. */
 void inv_thread_repin(int pinned);
 /* The caller has slept where a waker may have pinned it: what it knew of that is void. */

@@ -13,21 +13,22 @@
  * called back.  The worker would compute on the last of these cores, beside the worker that is
  * pinned there.
  *
- * A rank among at least as many ranks as cores is shown one CPU: libraries with threads of their own, as a
- * BLAS on POSIX threads, start as many as they see CPUs, in each rank.
+ * OpenBLAS on POSIX threads starts a thread for each CPU that it sees.  In a rank among at least as many ranks as
+ * cores it is shown one.
  *
  * Unmanaged, all of these functions only pass through; but where a resource manager has been asked
- * for, threads that the program creates are counted (strangers.h), and ranks are shown their CPU from the start,
- * when the constructors of libraries ask.
+ * for, threads that the program creates are counted (strangers.h), and OpenBLAS is shown its CPU: its constructor
+ * asks.
  */
 #define _GNU_SOURCE
+#include "libinvasive/base/environment.h"
 #include "libinvasive/hold/pin.h"
 #include "libinvasive/hold/strangers.h"
-#include "libinvasive/base/environment.h"
 #include "libinvasive/member/next.h"
 #include "libinvasive/member/ranks.h"
 #include "libinvasive/process/thread.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,15 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*functi
     return error;
 }
 
+static bool is_openblas(const void *code)
+{
+    Dl_info info;
+    if (!dladdr(code, &info) || !info.dli_fname)
+        return false;
+    const char *slash = strrchr(info.dli_fname, '/');
+    return strncmp(slash ? slash + 1 : info.dli_fname, "libopenblas", sizeof "libopenblas" - 1) == 0;
+}
+
 /* Leave of the mask, of all CPUs that the ranks of the node share, the rank's own.  A mask of fewer CPUs than
  * the domain has cores is a choice of the launcher, the program or its user, and stays. */
 static void show_share(size_t size, cpu_set_t *mask)
@@ -139,7 +149,7 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
     if (result == 0 && (is_pinned_caller(pid) ||
                         (is_widened(size, mask) && (pid == 0 || pid == syscall(SYS_gettid)))))
         show_own_mask(size, mask);
-    if (result == 0 && (pid == 0 || pid == getpid() || pid == syscall(SYS_gettid)))
+    if (result == 0 && pid == 0 && is_openblas(__builtin_return_address(0)))
         show_share(size, mask);
     return result;
 }
@@ -150,8 +160,6 @@ int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *mask)
     if (result == 0 && ((inv_thread_pinned() && pthread_equal(thread, pthread_self())) ||
                         is_widened(size, mask)))
         show_own_mask(size, mask);
-    if (result == 0)
-        show_share(size, mask);
     return result;
 }
 

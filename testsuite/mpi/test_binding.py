@@ -4,14 +4,10 @@ threads compute that are none of the runtime's."""
 
 import os
 import re
-import sys
 
 import pytest
 
-from lib import machine
-from lib.machine import TWO_CORES
-
-TWO_CPUS = list(map(str, machine.TWO_CPUS))
+from lib.machine import TWO_CORES, TWO_CPUS
 
 
 def test_a_rank_that_its_launcher_has_bound_sees_its_own_core_and_computes_on_all(
@@ -55,33 +51,43 @@ def test_a_binding_that_the_user_has_chosen_is_kept_by_what_is_no_openmp(build, 
     assert stock == managed and len(set(stock)) == 2
 
 
-SHOWN = [sys.executable, "-c", "import os; print(*os.sched_getaffinity(0))"]
+SHOW = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+int shown(void);
+int shown(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : -1;
+}
+#ifdef MAIN
+int other(void);
+int main(void) { return printf("%d %d\\n", other(), shown()) < 0; }
+#endif
+"""
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_ranks_that_fill_the_cores_are_shown_a_cpu_each(build, make_variable, run_program, ranks):
-    mpiexec = make_variable("MPIEXEC")
-    lines = run_program([build / "invade", TWO_CORES, "--", mpiexec, "-n", ranks, *SHOWN]).stdout
-    assert sorted(lines.split()) == sorted((TWO_CPUS * ranks)[:ranks])
+@pytest.fixture
+def shows(make_variable, run_program, tmp_path):
+    """A program that prints how many CPUs a library sees that is called OpenBLAS, and itself."""
+    source, program = tmp_path / "shows.c", tmp_path / "shows"
+    source.write_text(SHOW)
+    compiler = make_variable("CC").split()
+    library = tmp_path / "libopenblas-of-a-test.so"
+    run_program([*compiler, "-shared", "-fPIC", "-Dshown=other", "-o", library, source])
+    run_program([*compiler, "-DMAIN", "-o", program, source, library])
+    return program
 
 
-@pytest.mark.parametrize("before", [[], ["taskset", "-c", TWO_CPUS[0]], ["env", "INVASIVE=off"]],
-                         ids=["alone", "bound", "off"])
-def test_others_are_shown_what_they_have(build, make_variable, run_program, before):
-    launcher = [make_variable("MPIEXEC"), "-n", 2] if before else []
-    stock, managed = (run_program([*words, *launcher, *before, *SHOWN]).stdout for words in (
-        ["taskset", "-c", ",".join(TWO_CPUS)], [build / "invade", TWO_CORES, "--"]))
-    assert managed == stock
-
-
-def test_openmp_has_all_cores_in_a_rank_that_shows_one_cpu(
-        build, make_variable, run_program, top, tmp_path):
-    program = tmp_path / "procs"
-    run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
-                 top / "testsuite/mpi/programs/procs.c"])
-    mpiexec = make_variable("MPIEXEC")
-    done = run_program([build / "invade", TWO_CORES, "--", mpiexec, "-n", 2, program])
-    assert done.stdout.splitlines() == ["2 2 1 1"] * 2
+@pytest.mark.parametrize("before, ranks, seen", [
+    ([], 2, "1 2"), ([], 3, "1 2"), ([], 1, "2 2"), (["taskset", "-c", str(TWO_CPUS[0])], 2, "1 1"),
+    (["env", "INVASIVE=off"], 2, "2 2")], ids=["fill", "more", "one", "bound", "off"])
+def test_openblas_sees_one_cpu_in_ranks_that_fill_the_cores(
+        build, make_variable, run_program, shows, before, ranks, seen):
+    launcher = [make_variable("MPIEXEC"), "-n", ranks]
+    done = run_program([build / "invade", TWO_CORES, "--", *launcher, *before, shows])
+    assert done.stdout.splitlines() == [seen] * ranks
 
 
 def test_the_kernel_places_threads_while_others_of_the_process_compute(
