@@ -38,6 +38,8 @@ static __thread bool waker_pins;
 static __thread bool follows;
 static __thread int assigned_seen = INV_NO_CORE, assigned_core = INV_NO_CORE;
 static __thread struct inv_sched_latency assigned_latency;
+/* Of a thread that has been let go (inv_thread_let_go). */
+static __thread struct inv_sched_latency lent_latency;
 
 int inv_thread_core(void)
 {
@@ -80,12 +82,24 @@ void inv_own_cpus(struct inv_cpus *cpus)
 int inv_thread_unpin(void)
 {
     struct inv_cpus cpus;
+    inv_sched_latency_restore(&lent_latency);
     if (!inv_thread_pinned())
         return INV_NO_CORE;
     inv_wide_cpus(&cpus);
     inv_cpus_set(0, &cpus);
     inv_sched_latency_restore(&assigned_latency); /* a child would have the short slice, too */
     return inv_process.anonymous ? assigned_core : pinned_core;
+}
+
+void inv_thread_let_go(void)
+{
+    if (inv_process.anonymous || inv_unpinned())
+        return;
+    if (inv_threads_are_bound()) {
+        inv_thread_unpin();
+        pinned_core = INV_NO_CORE;
+    }
+    inv_sched_latency_lower(&lent_latency);
 }
 
 int inv_thread_unpin_for_child(void)
@@ -142,6 +156,7 @@ void inv_pin_forget(void)
     narrowed = evicted_from = follows = false;
     assigned_seen = assigned_core = INV_NO_CORE;
     inv_sched_latency_restore(&assigned_latency);
+    inv_sched_latency_restore(&lent_latency);
     atomic_store(&shared.placing, 0);
 }
 
@@ -267,6 +282,7 @@ static void pin_self(int hold)
 void inv_thread_pin(int core, bool pinned)
 {
     inv_assert(core >= 0);
+    inv_sched_latency_restore(&lent_latency);
     narrowed = true;
     if (pinned)
         pinned_core = core;
