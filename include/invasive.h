@@ -113,6 +113,34 @@ int inv_reinvade(const struct inv_constraint *constraint, enum inv_blocking bloc
  */
 int inv_retreat(void);
 
+/*
+ * inv_lend - the calling thread is about to wait where the MPI shim does not see it: for a file, a child, a
+ * device, another thread.  Lends the core that the thread holds, at once.  The lend is over
+ *   - with inv_reclaim,
+ *   - when the thread begins a parallel region, or has waited in OpenMP (at a barrier, for a lock) or
+ *     in MPI: it has a core again then,
+ *   - with the thread.
+ * Until then the thread runs where the kernel puts it, beside those that hold cores: it may do what
+ * belongs to the wait, and should not compute.  Inside a parallel region implicit tasks and tasks of
+ * the region that lack a core come first; then other processes.  Cores of the process's other threads
+ * stay as they are: idle workers of OpenMP give theirs up by themselves.
+ *
+ * Returns true: the core is lent.  False, and nothing has changed: the thread holds none (there is no
+ * resource manager, or the process is no member of the domain yet, or the thread is one that the
+ * kernel places), or has lent it already; calls do not nest.
+ */
+bool inv_lend(void);
+
+/*
+ * inv_reclaim - has a core for the calling thread again, which has lent its own: one of the process's own
+ * cores if it has any, within the reclaim bound (rmd(8)); the thread holds it on return.  Waits awake
+ * for some microseconds, then asleep.
+ *
+ * Returns true: the thread had lent its core, and holds one.  False: it had lent none (any more), or
+ * the process owns no core and got none within the bound; the thread then goes on without.
+ */
+bool inv_reclaim(void);
+
 /* inv_claim_now - the current claim, without asking for anything. */
 struct inv_claim inv_claim_now(void);
 

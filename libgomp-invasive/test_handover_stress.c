@@ -31,8 +31,10 @@ enum { CORES = 2, THREADS = 5, HANG_S = 40 };
 
 struct inv_process inv_process = {.managed = true, .ncores = CORES};
 #undef inv_hold /* own.h */
+#undef inv_hold_is_lent
 #undef gomp_unheld_self
 __thread int inv_hold = INV_HOLD_NONE;
+__thread bool inv_hold_is_lent;
 __thread struct gomp_unheld *gomp_unheld_self;
 struct gomp_unheld_threads gomp_unheld_threads;
 

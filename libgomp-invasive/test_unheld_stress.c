@@ -28,7 +28,9 @@ enum state { FREE, HELD, AWAY };
 
 struct inv_process inv_process = {.managed = true, .ncores = CORES};
 #undef inv_hold /* own.h */
+#undef inv_hold_is_lent
 __thread int inv_hold = INV_HOLD_NONE;
+__thread bool inv_hold_is_lent;
 
 static __thread int own_tid, pinned_core = INV_HOLD_NONE;
 static _Atomic int state[CORES], holder_tid[CORES];

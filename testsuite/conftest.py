@@ -62,8 +62,9 @@ sys.path[:0] = [str(TOP / "bench"), str(TOP / "apps/swe")]  # modules that are t
 
 # Modules of lib/ that have fixtures or hooks.
 pytest_plugins = [f"lib.{name}" for name in (
-    "beside", "blocked", "build", "hosts", "job_programs", "models", "mpi", "notifications",
-    "omp_programs", "rmd", "sanitized", "service", "standard_mpi", "time_limit", "trace_tool")]
+    "beside", "blocked", "build", "hosts", "job_programs", "lending", "models", "mpi",
+    "notifications", "omp_programs", "rmd", "sanitized", "service", "standard_mpi", "time_limit",
+    "trace_tool")]
 
 # What these test is the same whichever library a program has: with the second one for --full.
 ONE_LIBRARY = {"test_invade_compare.py", "test_invade_report.py", "test_invade_teams.py",

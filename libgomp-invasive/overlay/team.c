@@ -517,6 +517,8 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     bool nested = thr->ts.level > 0;
     struct gomp_region_start alone;
 
+    if (__builtin_expect(inv_hold_is_lent, 0) && inv_managed())
+        inv_wait_elsewhere_end();
     if (nested && nthreads > 1)
         gomp_note_nested(nthreads);
 

@@ -9,6 +9,7 @@
 #include <libinvasive/process.h>
 
 #define inv_hold GOMP_OWN(inv_hold)
+#define inv_hold_is_lent GOMP_OWN(inv_hold_is_lent)
 #define inv_tid GOMP_OWN(inv_tid)
 #define inv_polls_until GOMP_OWN(inv_polls_until)
 

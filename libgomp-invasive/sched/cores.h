@@ -63,7 +63,7 @@ static inline bool gomp_hold_called_back (void)
         if (inv_word_holder(w) == inv_own_name() && !inv_word_reclaim(w) &&
             atomic_load_explicit(&core->holder_tid, memory_order_relaxed) == inv_tid)
             return false;
-    } else if (hold == INV_HOLD_TOKEN && !inv_token_overdrawn(inv_process.table))
+    } else if (hold == INV_HOLD_TOKEN && !inv_token_overdrawn(inv_process.table) && !inv_hold_is_lent)
         return false;
     enum inv_verdict verdict = inv_hold_poll();
     return verdict == INV_GIVE || verdict == INV_LOST;

@@ -35,6 +35,7 @@ void inv_thread_forget(void)
     inv_tid = 0;
     inv_pin_forget();
     inv_hold = INV_HOLD_NONE;
+    inv_hold_is_lent = false;
 }
 
 /* inv_own_tid without a call where it is known. */
@@ -111,7 +112,7 @@ void inv_bind_threads(void)
     if (inv_threads_bind() || !inv_managed())
         return;
     inv_slot_tell_binding();
-    if (inv_hold >= 0)
+    if (inv_hold >= 0 && !inv_hold_is_lent)
         inv_hold_begin_handed(inv_hold, false);
 }
 
@@ -120,6 +121,7 @@ void inv_hold_begin_handed(int hold, bool pinned)
     inv_assert(inv_hold_is_valid(hold));
     inv_assert(inv_hold == INV_HOLD_NONE || inv_hold == hold); /* a thread has one hold */
     inv_hold = hold;
+    inv_hold_is_lent = false;
     if (hold < 0)
         return;
     inv_thread_pin(hold, pinned);
@@ -150,8 +152,9 @@ bool inv_hold_handover(int hold, int tid, bool pin)
 /* Is the hold still the calling thread's, as far as it knows?  See inv_hold_retake_idle. */
 static bool hold_is_current(int hold)
 {
-    return hold < 0 ||
-           atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)hold)->holder_tid,
+    if (hold < 0)
+        return !inv_hold_is_lent;
+    return atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)hold)->holder_tid,
                                 memory_order_relaxed) == own_tid();
 }
 
@@ -183,10 +186,12 @@ static bool was_absent(int hold)
 int inv_hold_detach(void)
 {
     int hold = inv_hold;
-    inv_assert(inv_hold_is_valid(hold));
+    bool lent = inv_hold_is_lent;
+    inv_assert(inv_hold_is_valid(hold) && !(lent && hold == INV_HOLD_NONE));
     inv_hold = INV_HOLD_NONE;
-    if (hold < 0)
-        return hold;
+    inv_hold_is_lent = false;
+    if (hold < 0 || lent)
+        return lent ? INV_HOLD_NONE : hold;
     bool left = leave_core(hold);
     while (__builtin_expect(!left || was_absent(hold), 0)) {
         left = regain_lent(hold, left) && (leave_core(hold) || left);
@@ -293,6 +298,8 @@ enum inv_verdict inv_hold_poll(void)
 {
     bool current = hold_is_current(inv_hold);
     enum inv_verdict verdict = current ? inv_hold_check(inv_hold) : INV_LOST;
+    if (verdict == INV_LOST && inv_hold_is_lent)
+        return verdict; /* the thread knows, and is pinned to no core */
     if (verdict == INV_LOST && regain_lent(inv_hold, current))
         verdict = inv_hold_check(inv_hold);
     if (verdict == INV_LOST)

@@ -33,11 +33,14 @@ static __thread bool evicted_from;
 static __thread uint32_t placing_seen;
 /* Has this thread been asleep where other threads may have pinned it elsewhere? */
 static __thread bool waker_pins;
-/* Is this the thread that runs on the assigned core?  What the slot has said last, and the core that
- * the thread is bound to for that, INV_NO_CORE: none. */
-static __thread bool follows;
-static __thread int assigned_seen = INV_NO_CORE, assigned_core = INV_NO_CORE;
-static __thread struct inv_sched_latency assigned_latency;
+/* Of the thread that runs on the assigned core. */
+static __thread struct {
+    bool follows;   /* is it that thread? */
+    int seen, core; /* what the slot has said last, and the core that the thread is bound to for that, INV_NO_CORE: none */
+    struct inv_sched_latency latency;
+} assigned = {.seen = INV_NO_CORE, .core = INV_NO_CORE};
+/* Of a thread that has been let go (inv_thread_let_go). */
+static __thread struct inv_sched_latency lent_latency;
 
 int inv_thread_core(void)
 {
@@ -47,7 +50,7 @@ int inv_thread_core(void)
 bool inv_thread_pinned(void)
 {
     return inv_managed() && !inv_unpinned() &&
-           (inv_process.anonymous ? assigned_core != INV_NO_CORE : narrowed);
+           (inv_process.anonymous ? assigned.core != INV_NO_CORE : narrowed);
 }
 
 /* Is the core this domain's?  relaxed: rmd moves threads that notice late. */
@@ -80,12 +83,24 @@ void inv_own_cpus(struct inv_cpus *cpus)
 int inv_thread_unpin(void)
 {
     struct inv_cpus cpus;
+    inv_sched_latency_restore(&lent_latency);
     if (!inv_thread_pinned())
         return INV_NO_CORE;
     inv_wide_cpus(&cpus);
     inv_cpus_set(0, &cpus);
-    inv_sched_latency_restore(&assigned_latency); /* a child would have the short slice, too */
-    return inv_process.anonymous ? assigned_core : pinned_core;
+    inv_sched_latency_restore(&assigned.latency); /* a child would have the short slice, too */
+    return inv_process.anonymous ? assigned.core : pinned_core;
+}
+
+void inv_thread_let_go(void)
+{
+    if (inv_process.anonymous || inv_unpinned())
+        return;
+    if (inv_threads_are_bound()) {
+        inv_thread_unpin();
+        pinned_core = INV_NO_CORE;
+    }
+    inv_sched_latency_lower(&lent_latency);
 }
 
 int inv_thread_unpin_for_child(void)
@@ -132,23 +147,24 @@ void inv_thread_repin(int pinned)
         spread_self();
     else
         inv_pin(inv_process.table, 0, pinned);
-    if (pinned == assigned_core)
-        inv_sched_latency_lower(&assigned_latency);
+    if (pinned == assigned.core)
+        inv_sched_latency_lower(&assigned.latency);
 }
 
 void inv_pin_forget(void)
 {
     pinned_core = INV_NO_CORE;
-    narrowed = evicted_from = follows = false;
-    assigned_seen = assigned_core = INV_NO_CORE;
-    inv_sched_latency_restore(&assigned_latency);
+    narrowed = evicted_from = assigned.follows = false;
+    assigned.seen = assigned.core = INV_NO_CORE;
+    inv_sched_latency_restore(&assigned.latency);
+    inv_sched_latency_restore(&lent_latency);
     atomic_store(&shared.placing, 0);
 }
 
 
 void inv_assigned_core_enable(void)
 {
-    follows = true;
+    assigned.follows = true;
 }
 
 /* Is it a core of this domain, and of the CPUs where threads of the process may run? */
@@ -167,18 +183,18 @@ void inv_assigned_core_follow(void)
                                     memory_order_relaxed);
     /* relaxed, as in inv_hold_begin_handed */
     uint32_t confined = atomic_load_explicit(&t->confined_seq, memory_order_relaxed);
-    if ((core == assigned_seen && confined == confined_seen) || !follows ||
+    if ((core == assigned.seen && confined == confined_seen) || !assigned.follows ||
         !inv_threads_are_bound())
         return;
     int saved = errno;
     confined_seen = confined;
-    assigned_seen = core;
+    assigned.seen = core;
     if (may_run_on(core) && inv_pin(t, 0, core) == 0) {
-        assigned_core = core;
-        inv_sched_latency_lower(&assigned_latency);
-    } else if (assigned_core != INV_NO_CORE) {
+        assigned.core = core;
+        inv_sched_latency_lower(&assigned.latency);
+    } else if (assigned.core != INV_NO_CORE) {
         inv_thread_unpin();
-        assigned_core = INV_NO_CORE;
+        assigned.core = INV_NO_CORE;
     }
     errno = saved;
 }
@@ -267,6 +283,7 @@ static void pin_self(int hold)
 void inv_thread_pin(int core, bool pinned)
 {
     inv_assert(core >= 0);
+    inv_sched_latency_restore(&lent_latency);
     narrowed = true;
     if (pinned)
         pinned_core = core;

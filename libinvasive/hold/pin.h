@@ -37,6 +37,9 @@ bool inv_thread_pinned(void);
  * a child: with the affinity that the program sees. */
 int inv_thread_unpin(void);
 int inv_thread_unpin_for_child(void);
+/* The calling thread lends its core, and may be awake: it runs where the kernel puts it, soon after it
+ * wakes, until its next hold begins or it makes a child. */
+void inv_thread_let_go(void);
 /* Where threads may run that hold no core: wide_mask, without the CPUs of cores that are another
  * user's now (table.h, INV_ELSEWHERE).  Threads that hold a core while the kernel places them
  * (strangers.h) may run on the domain's cores as well. */

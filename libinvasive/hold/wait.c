@@ -127,6 +127,13 @@ static int take_kept(void)
     return hold < 0 || held_by_us(hold) ? hold : INV_HOLD_NONE;
 }
 
+/* Gives a hold up that is no thread's any more; the thread that the caller evicted may compute there. */
+static void release_hold(int hold)
+{
+    inv_hold_release(hold);
+    inv_evicted_admit(&evicted_thread, hold);
+}
+
 static void lend_hold(void)
 {
     int hold = inv_hold_detach();
@@ -135,8 +142,13 @@ static void lend_hold(void)
         int own = owned_by_us(hold) ? hold : inv_first_owned_core();
         take_home(own != INV_NO_CORE ? own : hold);
     }
-    inv_hold_release(hold);
-    inv_evicted_admit(&evicted_thread, hold);
+    release_hold(hold);
+}
+
+/* One thread more waits. */
+static void start_waiting(void)
+{
+    atomic_fetch_add_explicit(&inv_waits.threads, 1, memory_order_relaxed);
 }
 
 /* One thread less waits. */
@@ -152,7 +164,7 @@ void inv_wait_begin(void)
     had_hold = inv_hold != INV_HOLD_NONE;
     if (!had_hold)
         return;
-    atomic_fetch_add_explicit(&inv_waits.threads, 1, memory_order_relaxed);
+    start_waiting();
     inv_background_begin(&looks);
     asked_core = INV_NO_CORE;
     inv_want_if_work(); /* or the core would be offered to our own idle workers */
@@ -224,8 +236,26 @@ static void change_home(int core)
         inv_core_offer(t, (unsigned)old, inv_process.slot);
 }
 
+/* An own core that is free; INV_HOLD_NONE: none is. */
+static int take_free_owned(void)
+{
+    for (unsigned core = 0; core < inv_process.ncores; core++)
+        if (owned_by_us((int)core) && inv_word_holder(inv_core_word((int)core)) == INV_NOBODY &&
+            inv_core_reclaim(inv_process.table, core, inv_process.slot) == INV_RECLAIM_GOT) {
+            inv_tool_arrived((int)core);
+            return (int)core;
+        }
+    return INV_HOLD_NONE;
+}
+
+/* Which cores a thread takes that needs one. */
+enum cores {
+    ANY_FREE, /* the first that is free: the thread comes to scheduling points, and can be asked for it */
+    OWNED     /* an own one, if there is one that no thread of the process has */
+};
+
 /* One try to get a core: the one that was handed to us, an own one, any free one. */
-static int try_hold(int core)
+static int try_hold(int core, enum cores which)
 {
     struct inv_table *t = inv_process.table;
     if (home != INV_NO_CORE && inv_core_claim(t, (unsigned)home, inv_process.slot)) {
@@ -238,7 +268,10 @@ static int try_hold(int core)
         return core;
     }
     int hold = take_kept();
-    return hold != INV_HOLD_NONE ? hold : inv_hold_acquire();
+    if (hold != INV_HOLD_NONE)
+        return hold;
+    return which == OWNED && core != INV_NO_CORE && !held_by_us(core) ? take_free_owned()
+                                                                      : inv_hold_acquire();
 }
 
 /* How long (ns) to sleep for a core: until another process hands it to us.  But an idle worker of
@@ -275,7 +308,7 @@ static bool evict_from(int core)
 }
 
 /* Ask for an own core until it is there; evict when the bound has passed. */
-static int await_hold(uint64_t start, struct inv_sched_latency *latency)
+static int await_hold(enum cores which, uint64_t start, struct inv_sched_latency *latency)
 {
     uint64_t bound = reclaim_bound_ns();
     for (;;) {
@@ -284,7 +317,7 @@ static int await_hold(uint64_t start, struct inv_sched_latency *latency)
         uint64_t slept = core == INV_NO_CORE ? bound : bound - early_ns(bound);
         if (core != INV_NO_CORE)
             change_home(core); /* before we ask: the process that gives it back looks there */
-        int hold = try_hold(core);
+        int hold = try_hold(core, which);
         if (hold != INV_HOLD_NONE)
             return hold;
         uint64_t waited = inv_now_ns() - start;
@@ -308,11 +341,11 @@ static int await_hold(uint64_t start, struct inv_sched_latency *latency)
 
 /* The same, counted among the sleepers all the time, also while we only spin: the core is handed to
  * this thread then, and not to a parked worker that has no use for it. */
-static int regain_hold(uint64_t start)
+static int regain_hold(enum cores which, uint64_t start)
 {
     struct inv_sched_latency latency = {.changed = false};
     atomic_fetch_add_explicit(&inv_own_slot()->sleepers, 1, memory_order_seq_cst);
-    int hold = await_hold(start, &latency);
+    int hold = await_hold(which, start, &latency);
     atomic_fetch_sub_explicit(&inv_own_slot()->sleepers, 1, memory_order_relaxed);
     inv_sched_latency_restore(&latency);
     return hold;
@@ -380,7 +413,7 @@ int inv_first_hold(uint64_t limit_ns)
 {
     int hold;
     do
-        hold = regain_hold(inv_now_ns());
+        hold = regain_hold(ANY_FREE, inv_now_ns());
     while (hold == INV_HOLD_NONE && inv_now_ns() < limit_ns);
     leave_home(hold);
     return hold;
@@ -398,18 +431,9 @@ static void account_reclaim(uint64_t start)
         ;
 }
 
-void inv_wait_end(void)
+/* The caller, which waits and holds nothing, has a hold again, and waits no more. */
+static void begin_hold(enum cores which)
 {
-    inv_suspended_wait();
-    if (!had_hold)
-        return;
-    had_hold = false;
-    if (keeps && stop_keeping() && inv_hold_poll() != INV_LOST) {
-        stop_waiting();
-        return;
-    }
-    if (inv_hold != INV_HOLD_NONE) /* kept, and lost meanwhile */
-        inv_hold_release(inv_hold_detach());
     inv_assert(inv_hold == INV_HOLD_NONE && !keeps);
     if (inv_process.anonymous) {
         stop_waiting();
@@ -423,7 +447,7 @@ void inv_wait_end(void)
     if (home == INV_NO_CORE ||
         !inv_core_claim(inv_process.table, (unsigned)home, inv_process.slot)) {
         uint64_t start = inv_now_ns();
-        hold = regain_hold(start);
+        hold = regain_hold(which, start);
         account_reclaim(start);
     } else
         inv_tool_arrived(home);
@@ -436,6 +460,43 @@ void inv_wait_end(void)
         inv_hold_begin(hold);
     else if (owned_core() == INV_NO_CORE || !inv_go_on_unheld())
         inv_thread_unpin(); /* runs where the kernel puts it */
+}
+
+void inv_wait_end(void)
+{
+    inv_suspended_wait();
+    if (!had_hold)
+        return;
+    had_hold = false;
+    if (keeps && stop_keeping() && inv_hold_poll() != INV_LOST) {
+        stop_waiting();
+        return;
+    }
+    if (inv_hold != INV_HOLD_NONE) /* kept, and lost meanwhile */
+        inv_hold_release(inv_hold_detach());
+    begin_hold(ANY_FREE);
+}
+
+bool inv_wait_elsewhere(void)
+{
+    int hold = inv_hold;
+    if (hold == INV_HOLD_NONE || inv_hold_is_lent || had_hold)
+        return false;
+    inv_assert(home == INV_NO_CORE && !keeps);
+    inv_want_if_work(); /* as in inv_wait_begin */
+    inv_thread_let_go(); /* first: the thread that gets the core runs there at once */
+    release_hold(inv_hold_detach());
+    inv_hold = hold;
+    inv_hold_is_lent = true;
+    return true;
+}
+
+void inv_wait_elsewhere_end(void)
+{
+    inv_suspended_wait();
+    inv_hold_detach();
+    start_waiting();
+    begin_hold(OWNED); /* it may compute for long outside OpenMP and MPI, and would be evicted */
 }
 
 void inv_ring_slot(unsigned slot)

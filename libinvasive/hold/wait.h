@@ -39,6 +39,13 @@ bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns);
  * reclaim bound the borrower is evicted). */
 void inv_wait_end(void);
 
+/* The caller lends its hold and goes on without one, to wait where no call of ours does (lend.c).  False:
+ * it has none, has lent it already, or is in a wait of these (in a function that MPI calls back).  The
+ * lend is over at the thread's next scheduling point, at its next wait in MPI, or with
+ * inv_wait_elsewhere_end, which returns as inv_wait_end does. */
+bool inv_wait_elsewhere(void);
+void inv_wait_elsewhere_end(void);
+
 /* The first hold of a process, before it is managed: as in inv_wait_end, until `limit_ns`. */
 int inv_first_hold(uint64_t limit_ns);
 /* Would a thread that the caller evicted compute on the caller's core while the caller waits

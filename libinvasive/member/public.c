@@ -22,6 +22,8 @@ int inv_invade(const struct inv_constraint *constraint, enum inv_blocking blocki
 int inv_reinvade(const struct inv_constraint *constraint, enum inv_blocking blocking,
                  struct inv_claim *claim) FILTERED
 int inv_retreat(void) FILTERED
+bool inv_lend(void) FILTERED
+bool inv_reclaim(void) FILTERED
 int inv_announce_workload(double workload) FILTERED
 int inv_announce_scalability(const struct inv_scalability *scalability) FILTERED
 const char *inv_version(void) FILTERED

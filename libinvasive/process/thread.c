@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 __thread int inv_hold __attribute__((tls_model("initial-exec"))) = INV_HOLD_NONE;
+__thread bool inv_hold_is_lent __attribute__((tls_model("initial-exec")));
 __thread int inv_tid __attribute__((tls_model("initial-exec")));
 
 int inv_own_tid(void)

@@ -12,6 +12,11 @@
 /* The hold of the calling thread; INV_HOLD_NONE in threads that we do not manage. */
 extern __thread int inv_hold __attribute__((tls_model("initial-exec")));
 
+/* Has the calling thread lent inv_hold until inv_reclaim, or its next scheduling point?  Then it finds
+ * there that it has lost the hold, as a thread that was evicted does.  Cleared where a hold begins or
+ * ends. */
+extern __thread bool inv_hold_is_lent __attribute__((tls_model("initial-exec")));
+
 /* May a thread of this process have this as its hold?  INV_HOLD_NONE included. */
 static inline bool inv_hold_is_valid(int hold)
 {

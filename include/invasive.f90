@@ -1,0 +1,88 @@
+! SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
+!
+! invasive.f90 - the public interface for Fortran 2018: the functions and types of invasive.h, where each
+! is described.  Compile this file with your program's compiler, and link with -linvasive:
+!
+!     use invasive
+!     logical :: lent
+!     lent = inv_lend()
+!     write (unit) field
+!     lent = inv_reclaim()
+!
+module invasive
+    use, intrinsic :: iso_c_binding, only: c_bool, c_double, c_float, c_int
+    implicit none
+    private
+
+    integer, parameter, public :: INV_SCALABILITY_POINTS = 8
+    integer(c_int), parameter, public :: INV_NONBLOCKING = 0, INV_BLOCKING = 1
+
+    type, bind(c), public :: inv_scalability_point
+        integer(c_int) :: cores = 0
+        real(c_float) :: speedup = 0
+    end type
+
+    type, bind(c), public :: inv_scalability
+        type(inv_scalability_point) :: point(INV_SCALABILITY_POINTS)
+    end type
+
+    type, bind(c), public :: inv_constraint
+        integer(c_int) :: min_cores = 0
+        integer(c_int) :: max_cores = 0
+        real(c_double) :: workload = 0
+        type(inv_scalability) :: scalability
+        real(c_double) :: iteration_s = 0
+    end type
+
+    type, bind(c), public :: inv_claim
+        integer(c_int) :: owned_cores
+        integer(c_int) :: held_cores
+        logical(c_bool) :: managed
+    end type
+
+    public :: inv_invade, inv_reinvade, inv_retreat, inv_claim_now
+    public :: inv_announce_workload, inv_announce_scalability, inv_lend, inv_reclaim
+
+    interface
+        ! Arguments that are absent are NULL in C.  0: done; -1: see invasive.h.
+        integer(c_int) function inv_invade(constraint, blocking, claim) bind(c)
+            import :: c_int, inv_claim, inv_constraint
+            type(inv_constraint), intent(in), optional :: constraint
+            integer(c_int), value :: blocking
+            type(inv_claim), intent(out), optional :: claim
+        end function
+
+        integer(c_int) function inv_reinvade(constraint, blocking, claim) bind(c)
+            import :: c_int, inv_claim, inv_constraint
+            type(inv_constraint), intent(in), optional :: constraint
+            integer(c_int), value :: blocking
+            type(inv_claim), intent(out), optional :: claim
+        end function
+
+        integer(c_int) function inv_retreat() bind(c)
+            import :: c_int
+        end function
+
+        type(inv_claim) function inv_claim_now() bind(c)
+            import :: inv_claim
+        end function
+
+        integer(c_int) function inv_announce_workload(workload) bind(c)
+            import :: c_double, c_int
+            real(c_double), value :: workload
+        end function
+
+        integer(c_int) function inv_announce_scalability(scalability) bind(c)
+            import :: c_int, inv_scalability
+            type(inv_scalability), intent(in), optional :: scalability
+        end function
+
+        logical(c_bool) function inv_lend() bind(c)
+            import :: c_bool
+        end function
+
+        logical(c_bool) function inv_reclaim() bind(c)
+            import :: c_bool
+        end function
+    end interface
+end module
