@@ -138,6 +138,8 @@ struct inv_admin_snapshot {
 struct inv_admin_user {
     uint32_t uid, nprocs;
     uint32_t cores, job_cores; /* at most; 0 all */
+    uint32_t quota_millicores; /* of its control groups, in thousandths of a core; 0 none */
+    uint32_t quota_cores;      /* that may compute now by that quota; 0 all */
     char policy[INV_NAME_BYTES];
     uint64_t has[INV_CORE_WORDS];
 };

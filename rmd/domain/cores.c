@@ -93,6 +93,8 @@ void rmd_domain_share(struct rmd_domain *d)
     }
 }
 
+void rmd_domain_set_paced(struct rmd_domain *d, bool paced) { d->paced = paced; }
+
 void rmd_domain_set_due(struct rmd_domain *d, unsigned units) { d->due = units; }
 
 void rmd_domain_reconfigured(struct rmd_domain *d)

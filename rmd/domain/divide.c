@@ -122,6 +122,8 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
     uint64_t bits = atomic_load_explicit(&s->workload_bits, memory_order_relaxed);
     memcpy(&need.workload, &bits, sizeof bits);
     inv_scalability_read(s, &need.scalability); /* unknown when it is nonsense */
+    unsigned paid = d->procs[slot].paid_cores;
+    rmd_order_apply(&(struct rmd_order){.most = paid}, &need);
     rmd_order_apply(&d->procs[slot].order, &need);
     rmd_units_need(&d->units, &need);
     return need;
@@ -266,6 +268,9 @@ static void add_owner_events(struct rmd_domain *d)
         struct rmd_process *p = &d->procs[s];
         if (!p->used || p->reported_mark == mark[s])
             continue;
+        p->reported_mark = mark[s];
+        if (d->paced)
+            continue;
         uint64_t set[INV_CORE_WORDS] = {0};
         char cores[sizeof((struct inv_event *)0)->text];
         for (unsigned c = 0; c < d->topology.ncores; c++)
@@ -273,7 +278,6 @@ static void add_owner_events(struct rmd_domain *d)
                 inv_set_add(set, c);
         rmd_list_cores(set, cores, sizeof cores);
         rmd_domain_add_event(d, p, INV_EVENT_OWNER, p->reported_owned, p->owned, cores);
-        p->reported_mark = mark[s];
         p->reported_owned = p->owned;
     }
 }
@@ -400,6 +404,16 @@ void rmd_domain_set_order(struct rmd_domain *d, unsigned slot, const struct rmd_
     rmd_domain_mend_head(d);
     rmd_domain_redistribute(d, true);
     rmd_state_save(d);
+}
+
+void rmd_domain_set_paid(struct rmd_domain *d, unsigned slot, unsigned cores)
+{
+    inv_assert(d->procs[slot].used);
+    if (d->procs[slot].paid_cores == cores)
+        return;
+    d->procs[slot].paid_cores = cores;
+    rmd_domain_mend_head(d);
+    rmd_domain_redistribute(d, true);
 }
 
 unsigned rmd_domain_most(struct rmd_domain *d, unsigned slot)

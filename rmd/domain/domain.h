@@ -102,6 +102,8 @@ void rmd_domain_free(struct rmd_domain *domain);
  * rmd_domain_reconfigured decides at once. */
 void rmd_domain_set_rules(struct rmd_domain *domain, const struct rmd_domain_rules *rules);
 void rmd_domain_reconfigured(struct rmd_domain *domain);
+/* The number of its cores changes many times a second, by a quota: no events of owners. */
+void rmd_domain_set_paced(struct rmd_domain *domain, bool paced);
 /* Units that the domain will have, for those that are about to join; 0: those that it has. */
 void rmd_domain_set_due(struct rmd_domain *domain, unsigned units);
 
@@ -227,6 +229,9 @@ bool rmd_domain_suspension_settled(struct rmd_domain *domain, unsigned slot, uns
 /* The job of the process in this slot has this priority: decides again.  Returns how many processes
  * that are. */
 unsigned rmd_domain_prioritize(struct rmd_domain *domain, unsigned slot, unsigned priority);
+/* The process in this slot owns at most so many cores, by a quota of its own; 0: no limit.  Decides
+ * again if that is another number than before. */
+void rmd_domain_set_paid(struct rmd_domain *domain, unsigned slot, unsigned cores);
 /* The slot of a member; -1 when it is none. */
 int rmd_domain_slot(struct rmd_domain *domain, pid_t pid);
 

@@ -35,6 +35,7 @@ struct rmd_process {
     int loan;             /* tokens of it that others have meanwhile */
     int assigned;         /* core that its slot says, where tokens are counted; INV_NO_CORE none */
     struct rmd_order order; /* what an operator has said of it */
+    unsigned paid_cores;    /* that it owns at most, by a quota of its own; 0: no limit */
     unsigned reported_owned; /* cores, by the last INV_EVENT_OWNER */
     uint64_t reported_mark;  /* hash of these cores */
 };
@@ -57,6 +58,7 @@ struct rmd_domain {
     unsigned procs_hint;
     const double *delivered;
     bool saves_state, leaves_to_checks;
+    bool paced; /* rmd_domain_set_paced */
     struct rmd_domain_calls calls;
     struct rmd_domain_rules rules;
 

@@ -39,6 +39,7 @@ static void add_user(struct builder *b, const struct rmd_domain *d, struct rmd_l
                                .nprocs = rmd_domain_live(d),
                                .cores = limits.cores,
                                .job_cores = limits.job_cores};
+    rmd_users_quota(o.uid, &o.quota_millicores, &o.quota_cores);
     struct rmd_member member;
     snprintf(o.policy, sizeof o.policy, "%s", rmd_domain_rules(d)->policy->name);
     for (unsigned c = 0; c < b->head.ncores; c++)

@@ -25,6 +25,7 @@
 #include "rmd/loop/loop.h"
 #include "rmd/users/machine.h"
 #include "rmd/users/nonmembers.h"
+#include "rmd/quota/quota_watch.h"
 #include "libinvasive/base/now.h"
 #include "rmd/host/online.h"
 #include "rmd/users/share.h"
@@ -56,6 +57,7 @@ struct user {
     unsigned reported_cores; /* by the last INV_EVENT_SHARE */
     struct rmd_domain *domain;
     struct rmd_confinement confinement;
+    struct rmd_quota_watch quota;
 };
 
 /* All users, and the cores that are divided among them.  Only rmd's main thread reads and writes
@@ -135,15 +137,26 @@ static struct rmd_user_settings settings_of(uid_t uid)
 }
 
 /* In units, one at least. */
-static unsigned limit_of(uid_t uid)
+static unsigned units_of_cores(unsigned limit)
 {
-    const struct user *u = known_user(uid);
-    unsigned limit =
-        effective_limit(settings_of(uid).max_cores, u ? u->ordered.cores : 0, u ? u->own.cores : 0);
     if (!limit || limit >= users.topology.ncores)
         return users.units.count;
     unsigned whole = limit * users.units.count / users.topology.ncores;
     return whole ? whole : 1;
+}
+
+static unsigned limit_of(uid_t uid)
+{
+    const struct user *u = known_user(uid);
+    return units_of_cores(effective_limit(settings_of(uid).max_cores, u ? u->ordered.cores : 0,
+                                          u ? u->own.cores : 0));
+}
+
+/* What limits and a quota leave of the units, at the moment. */
+static unsigned most_units(const struct user *u)
+{
+    unsigned limit = limit_of(u->uid), paid = units_of_cores(rmd_quota_watch_cores(&u->quota));
+    return paid < limit ? paid : limit;
 }
 
 /* --- checks */
@@ -198,6 +211,8 @@ static void check_timer_expired(struct rmd_source *source, uint32_t events)
         changed |= rmd_domain_check(u->domain) && users.options.several;
         rmd_confinement_check(u->domain, &u->confinement);
     }
+    for (struct user *u = users.first; u; u = u->next)
+        rmd_quota_watch_follow(&u->quota);
     rmd_nonmembers_scan(&users.nonmembers);
     rmd_enforcement_remove_leftovers(&users.enforcement);
     if (changed)
@@ -289,7 +304,7 @@ static unsigned compute_shares(struct rmd_share *share, unsigned gone)
                 share[n++] = (struct rmd_share){.user = u,
                                                 .person = person_of(u),
                                                 .person_most = limit_of(person_of(u)),
-                                                .most = limit_of(u->uid)};
+                                                .most = most_units(u)};
     for (unsigned k = 0; k < users.units.count; k++)
         for (unsigned i = 0; i < n; i++)
             share[i].has += users.next_user[users.units.first[k]] == share[i].user;
@@ -300,6 +315,14 @@ static unsigned compute_shares(struct rmd_share *share, unsigned gone)
             share[with++] = share[i];
     inv_assert(with <= n && with <= users.units.count - gone);
     return with;
+}
+
+/* That the domain will have.  The only user has more at other times than a quota allows just now. */
+static unsigned due_units(const struct rmd_share *share, unsigned units)
+{
+    const struct user *u = share->user;
+    unsigned limit = limit_of(u->uid);
+    return users.options.several ? share->units : limit < units ? limit : units;
 }
 
 /* Plans the next user of each core.  Units that are away belong to one more, imaginary user. */
@@ -321,7 +344,7 @@ static void plan_cores(void)
             rmd_domain_set_due(u->domain, 0);
     for (unsigned i = 0; i < n; i++) {
         placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
-        rmd_domain_set_due(share[i].user->domain, share[i].units);
+        rmd_domain_set_due(share[i].user->domain, due_units(&share[i], users.units.count - gone));
     }
     placed[n] = (struct rmd_placed){.target = gone, .keep = -1, .wish = -1};
     rmd_units_place(&users.units, owner, NULL, placed, n + (gone > 0));
@@ -391,6 +414,8 @@ static void add_share_events(void)
 {
     for (struct user *u = users.first; u; u = u->next) {
         unsigned granted = rmd_domain_granted(u->domain);
+        if (rmd_quota_watch_cores(&u->quota))
+            continue;
         if (granted != u->reported_cores)
             rmd_event(&users.shared.events,
                       (struct inv_event){.kind = INV_EVENT_SHARE,
@@ -467,6 +492,15 @@ static void divide_cores(void)
     move_cores();
 }
 
+/* The quota of a user pays for another number of cores than a moment ago. */
+static void handle_quota_changed(void)
+{
+    users.enforcement.required = true;
+    for (struct user *u = users.first; u; u = u->next)
+        rmd_domain_set_paced(u->domain, rmd_quota_watch_cores(&u->quota) > 0);
+    divide_cores();
+}
+
 /* --- users */
 
 static void free_user(struct user *u)
@@ -477,6 +511,7 @@ static void free_user(struct user *u)
         link = &(*link)->next;
     }
     *link = u->next;
+    rmd_quota_watch_close(&u->quota);
     rmd_confinement_free(&u->confinement);
     rmd_domain_free(u->domain);
     free(u);
@@ -654,6 +689,9 @@ static struct user *add_user(uid_t uid)
         free(u);
         return NULL;
     }
+    bool concerned = !users.topology.emulated || *users.options.sys_root;
+    rmd_quota_watch_open(&u->quota, u->domain, concerned ? users.options.sys_root : NULL,
+                         !users.options.several, handle_quota_changed);
     u->uid = uid;
     u->confinement.by = &users.enforcement;
     u->idle_since = ++users.idle_number;
@@ -708,6 +746,7 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
         return 0;
     if (!add_user(getuid()))
         return -1;
+    rmd_quota_watch_first(&users.first->quota, 0);
     divide_cores();
     return 0;
 }
@@ -890,6 +929,8 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
     changed |= set_launch_cpus(confined ? &cpus : NULL);
     if ((changed | cpus_changed()) && !first)
         divide_cores();
+    if (!rmd_domain_live(u->domain))
+        rmd_quota_watch_first(&u->quota, pid);
     if (first) {
         log_first_process(u, pid);
         divide_cores();
@@ -900,6 +941,8 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
         rmd_confinement_add_member(u->domain, &u->confinement, (unsigned)slot);
     else if (!is_active(u))
         divide_cores();
+    if (slot >= 0)
+        rmd_quota_watch_follow(&u->quota);
     set_check_timer();
     errno = error;
     return slot;
@@ -969,6 +1012,13 @@ unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS])
     for (unsigned k = 0; k < users.units.count; k++)
         n += !unit_has_any(k, users.away) && !inv_set_has(set, users.units.first[k]);
     return n;
+}
+
+void rmd_users_quota(uid_t uid, uint32_t *millicores, uint32_t *cores)
+{
+    const struct user *u = known_user(uid);
+    *millicores = u ? (uint32_t)(rmd_quota_cores(&u->quota.quota) * 1000 + 0.5) : 0;
+    *cores = u ? rmd_quota_watch_cores(&u->quota) : 0;
 }
 
 unsigned rmd_users_needed(void)

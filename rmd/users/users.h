@@ -73,6 +73,8 @@ struct rmd_limits {
  * rmd_users_drained - the drained cores, and their number.
  * rmd_users_offline - cores that no user has, since a CPU of their unit is offline.
  * rmd_users_left - number of units that would be left if these cores were drained.
+ * rmd_users_quota - the quota of the user's control groups in thousandths of a core, 0 none; and
+ *                   how many cores may compute by it now, 0 all.
  * rmd_users_needed - number of units so that each person has one.
  * rmd_users_moving - does a core still have another user than planned?
  * rmd_users_order - limits of a served user.  By an operator: they override the configuration's
@@ -91,6 +93,7 @@ void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo);
 unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS]);
 void rmd_users_offline(uint64_t set[INV_CORE_WORDS]);
 unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS]);
+void rmd_users_quota(uid_t uid, uint32_t *millicores, uint32_t *cores);
 unsigned rmd_users_needed(void);
 bool rmd_users_moving(void);
 bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order);

@@ -36,8 +36,8 @@ LAYERS = ("include", "libinvasive/base", "libinvasive/table", "libinvasive/launc
           "mpi-shim/dispatch", "mpi-shim/ranks", "mpi-shim/measure", "mpi-shim/wait",
           "mpi-shim/arrival", "mpi-shim/calls", "mpi-shim/setup",
           "rmd/loop", "rmd/host", "rmd/policy", "rmd/placement",
-          "rmd/config", "rmd/journal", "rmd/domain", "rmd/restart", "rmd/users", "rmd/serve",
-          "rmd", "client", "tools/rmctl/simulate", "tools/rmctl", "tools")
+          "rmd/config", "rmd/journal", "rmd/domain", "rmd/quota", "rmd/restart", "rmd/users",
+          "rmd/serve", "rmd", "client", "tools/rmctl/simulate", "tools/rmctl", "tools")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PRONOUN = re.compile(r"\b(who|whom|whoever|nobody|somebody|everybody)\b", re.IGNORECASE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)

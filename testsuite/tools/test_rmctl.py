@@ -145,7 +145,8 @@ def test_status_says_what_is_ordered_and_why_a_core_is_away(rmd, ask, tell, tmp_
     assert not any(core["asked_back"] for core in domain["cores"])
     assert (domain["drained"], domain["offline"]) == ([5], [3])
     assert domain["users"] == [{"uid": os.getuid(), "processes": 1, "policy": "equal",
-                                "limits": {"cores": None, "job_cores": 3}, "has": [0, 1, 2, 4]}]
+                                "limits": {"cores": None, "job_cores": 3}, "quota": None,
+                                "quota_cores": None, "has": [0, 1, 2, 4]}]
     assert domain["orders"] == [{"uid": os.getuid(), "pid": pid(one), "rank": 0, "at_least": None,
                                  "at_most": 2, "pinned_to": None, "suspended": False,
                                  "priority": 50}]

@@ -14,7 +14,8 @@ static const char *name_of_reason(const struct inv_admin_snapshot *o, unsigned c
            : inv_set_has(o->offline, core) ? "offline"
            : inv_set_has(o->drained, core) ? "drained"
            : inv_set_has(o->others, core)  ? "other-user"
-                                           : "unused";
+           : rmd_admin_users(o)->quota_cores ? "quota"
+                                             : "unused";
 }
 
 const char *admin_why_away(const struct inv_admin_snapshot *o, const struct view *v, unsigned core)
@@ -56,6 +57,10 @@ static void print_user(FILE *to, const struct inv_admin_user *u)
     fprintf(to, "policy %s", u->policy);
     print_limit(to, ", limits: cores ", u->cores);
     print_limit(to, ", cores of a launch ", u->job_cores);
+    if (u->quota_millicores)
+        fprintf(to, ", quota %.2f cores", u->quota_millicores / 1000.0);
+    if (u->quota_cores)
+        fprintf(to, " (%u now)", u->quota_cores);
 }
 
 void admin_print_head(FILE *to, const struct inv_admin_snapshot *o)
@@ -137,9 +142,11 @@ static json_t *process_json(const struct inv_admin_process *p)
 
 static json_t *user_json(const struct inv_admin_user *u)
 {
-    return json_pack("{sI si ss s{so so} so}", "uid", (json_int_t)u->uid, "processes",
+    json_t *quota = u->quota_millicores ? json_real(u->quota_millicores / 1000.0) : json_null();
+    return json_pack("{sI si ss s{so so} so so so}", "uid", (json_int_t)u->uid, "processes",
                      (int)u->nprocs, "policy", u->policy, "limits", "cores",
-                     number_or_null(u->cores), "job_cores", number_or_null(u->job_cores), "has",
+                     number_or_null(u->cores), "job_cores", number_or_null(u->job_cores), "quota",
+                     quota, "quota_cores", number_or_null(u->quota_cores), "has",
                      admin_cores_json(u->has));
 }
 

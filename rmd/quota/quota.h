@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * quota.h - the processor time that control groups allow a process (cgroups(7), CPU bandwidth).  A
+ * group, and each group above it, may have a quota for each period; the least of them holds.
+ */
+#ifndef RMD_QUOTA_H
+#define RMD_QUOTA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct rmd_quota {
+    uint64_t quota_ns, period_ns; /* processor time for each period; quota_ns 0: no limit */
+    char group[512];              /* the directory of the group that says so; "" without a limit */
+    char nonsense[512];           /* a file whose text is no quota, and was ignored */
+};
+
+/*
+ * rmd_quota_of - the tightest quota of the process.  Files that cannot be read, and a quota that is
+ *   no number above zero, limit nothing.
+ *   root  where proc is, and below which the groups are mounted; "" for /
+ *   pid   0: rmd's own process
+ */
+void rmd_quota_of(struct rmd_quota *quota, const char *root, pid_t pid);
+
+/* Processor time for each nanosecond: cores. */
+double rmd_quota_cores(const struct rmd_quota *quota);
+
+/* Periods of the group so far, and those in which it was throttled.  False: unknown. */
+bool rmd_quota_periods(const struct rmd_quota *quota, uint64_t *periods, uint64_t *throttled);
+
+#endif
