@@ -44,10 +44,11 @@ LIBRARIES = (
 
 
 def compiled(ctx: Context, library: Library, source: str, *options: str) -> Path:
-    """The program or, with -shared, the library; made anew when its source is newer."""
+    """The program or, with -shared, the library; made anew when a source or header is newer."""
     path, binary = SOURCES / source, ctx.work / f"{Path(source).stem}-{library.name}"
     ctx.work.mkdir(parents=True, exist_ok=True)
-    if not binary.exists() or binary.stat().st_mtime < path.stat().st_mtime:
+    newest = max(file.stat().st_mtime for file in (path, *SOURCES.glob("*.h")))
+    if not binary.exists() or binary.stat().st_mtime < newest:
         command = [f"mpicc.{library.name}", "-O2", "-std=gnu17", str(path), *options, "-o",
                    f"{binary}.new"]
         made = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)

@@ -32,34 +32,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PROGRAM "blocked"
+#include "steps.h"
+
 enum { MOST_TIMES = 1000, PIECES_PER_MS = 10 };
 
 static const char *self;
 static long long *stamp; /* when what wakes the thread did so; shared with children */
 static long long deadline;
 static long steps; /* of one piece of work */
-
-static void need(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "blocked: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static long long now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
-static void sleep_until(long long ns)
-{
-    struct timespec t = {ns / 1000000000, ns % 1000000000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-        ;
-}
 
 /* --- ways to block; each returns when the block was over */
 
@@ -185,16 +166,6 @@ static long long block(const char *how, int ms)
 
 /* --- work */
 
-static double sink;
-
-static double spin(long n)
-{
-    volatile double x = 0;
-    for (long i = 0; i < n; i++)
-        x = x + 1;
-    return x;
-}
-
 static double compute(int ms)
 {
     int pieces = (int)(2 * 0.6 * ms * PIECES_PER_MS);
@@ -205,20 +176,6 @@ static double compute(int ms)
         sum += spin(steps);
     sink += sum;
     return (double)(now_ns() - start) * 1e-9;
-}
-
-static int print_rate(void)
-{
-    enum { STEPS = 1000000 };
-    long long best = 0;
-    for (int i = 0; i < 20; i++) {
-        long long start = now_ns();
-        sink += spin(STEPS);
-        long long took = now_ns() - start;
-        best = !best || took < best ? took : best;
-    }
-    printf("steps_per_ms %.0f\n", STEPS * 1e6 / (double)best);
-    return 0;
 }
 
 /* --- rounds.  The two meet in MPI_Barrier, or by bytes in pipes. */

@@ -34,6 +34,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PROGRAM "checkpoint"
+#include "steps.h"
+
 enum { TIME_STEPS = 60, EVERY = 10, STEP_MS = 5, PIECES = 40 };
 enum { BYTES = 16 << 20, BLOCK = 1 << 16, BYTES_PER_MS = 100000 };
 
@@ -42,14 +45,6 @@ extern bool inv_lend(void) __attribute__((weak));
 extern bool inv_reclaim(void) __attribute__((weak));
 
 static const char *directory;
-
-static void need(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "checkpoint: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
 
 static const char *path_of(const char *name)
 {
@@ -67,26 +62,7 @@ static long long clock_ns(clockid_t clock)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static long long now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
-
-static void sleep_until(long long ns)
-{
-    struct timespec t = {ns / 1000000000, ns % 1000000000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-        ;
-}
-
 /* --- work */
-
-static double sink;
-
-static double spin(long n)
-{
-    volatile double x = 0;
-    for (long i = 0; i < n; i++)
-        x = x + 1;
-    return x;
-}
 
 static void compute(int pieces, long steps)
 {
@@ -95,20 +71,6 @@ static void compute(int pieces, long steps)
     for (int i = 0; i < pieces; i++)
         sum += spin(steps);
     sink += sum;
-}
-
-static int print_rate(void)
-{
-    enum { STEPS = 1000000 };
-    long long best = 0;
-    for (int i = 0; i < 20; i++) {
-        long long start = now_ns();
-        sink += spin(STEPS);
-        long long took = now_ns() - start;
-        best = !best || took < best ? took : best;
-    }
-    printf("steps_per_ms %.0f\n", STEPS * 1e6 / (double)best);
-    return 0;
 }
 
 /* --- the programs beside the solver */
