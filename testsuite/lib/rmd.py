@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import socket
 import subprocess
@@ -93,3 +94,21 @@ def rmctl(build, *arguments):
                           timeout=PATIENCE_S, check=False,
                           env={k: v for k, v in os.environ.items() if k != "INVASIVE_SOCKET"})
     return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def tell(build):
+    """tell(RMD, WORD...) - what rmctl says: exit code, stdout, stderr"""
+    return lambda r, *words: rmctl(build, f"--socket={r.name}", *map(str, words))
+
+
+@pytest.fixture
+def ask(tell):
+    """ask(RMD, WORD...) - the same with --json, which is there and whole; exit code 0"""
+
+    def answer(r, *words):
+        code, out, err = tell(r, *words, "--json")
+        assert (code, err) == (0, ""), err
+        return json.loads(out)
+
+    return answer

@@ -36,24 +36,6 @@ pytestmark = pytest.mark.sanitize
 ENV = {k: v for k, v in os.environ.items() if k != "INVASIVE_SOCKET"}
 
 
-@pytest.fixture
-def tell(build):
-    """tell(RMD, WORD...) - what rmctl says: exit code, stdout, stderr"""
-    return lambda r, *words: rmctl(build, f"--socket={r.name}", *map(str, words))
-
-
-@pytest.fixture
-def ask(tell):
-    """ask(RMD, WORD...) - the same with --json, which is there and whole; exit code 0"""
-
-    def answer(r, *words):
-        code, out, err = tell(r, *words, "--json")
-        assert (code, err) == (0, ""), err
-        return json.loads(out)
-
-    return answer
-
-
 # INVADE RMCTL ARGUMENT... - a listener with a name like a private rmd's closes each connection
 HANGS_UP = """
 import os, socket, subprocess, sys, threading

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -17,27 +16,9 @@ from lib.core_table import NOBODY
 from lib.machine import TWO_CORES, two_cpus
 from lib.member import counts
 from lib.processes import processor_s, running
-from lib.rmd import Rmd, rmctl
+from lib.rmd import Rmd
 from lib.users import ALICE, BOB
 from lib.waiting import PATIENCE_S, comes_true, eventually, until
-
-
-@pytest.fixture
-def tell(build):
-    """tell(RMD, WORD...) - what rmctl says: exit code, stdout, stderr"""
-    return lambda r, *words: rmctl(build, f"--socket={r.name}", *map(str, words))
-
-
-@pytest.fixture
-def ask(tell):
-    """ask(RMD, WORD...) - the same with --json; exit code 0"""
-
-    def answer(r, *words):
-        code, out, err = tell(r, *words, "--json")
-        assert (code, err) == (0, ""), err
-        return json.loads(out)
-
-    return answer
 
 
 def pid(member):
