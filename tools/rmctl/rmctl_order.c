@@ -378,16 +378,17 @@ static int run_pin(int argc, char **argv)
 const struct rmctl_command rmctl_pin_command = {
     "pin", "a process owns these cores and no other", run_pin, order_options};
 
-static int order_job(int argc, char **argv, enum inv_verb verb, const char *name, const char *about)
+static int order_job(int argc, char **argv, enum inv_verb verb, const char *name,
+                     const char *arguments, const char *about)
 {
     struct order o = order_of(verb, name);
-    rmctl_parse(argc, argv, job_options, parse_order_option, "JOB", about, &o);
+    rmctl_parse(argc, argv, job_options, parse_order_option, arguments, about, &o);
     return command_process(&o);
 }
 
 static int run_suspend(int argc, char **argv)
 {
-    return order_job(argc, argv, INV_SUSPEND, "suspend",
+    return order_job(argc, argv, INV_SUSPEND, "suspend", "JOB",
                      "The job JOB (a pid of any of its processes, or rank:N) has no core, and its "
                      "threads wait, until it is resumed.");
 }
@@ -397,7 +398,7 @@ const struct rmctl_command rmctl_suspend_command = {
 
 static int run_resume(int argc, char **argv)
 {
-    return order_job(argc, argv, INV_RESUME, "resume",
+    return order_job(argc, argv, INV_RESUME, "resume", "JOB",
                      "The job JOB (a pid of any of its processes, or rank:N), which was suspended, "
                      "goes on.");
 }
@@ -407,12 +408,10 @@ const struct rmctl_command rmctl_resume_command = {
 
 static int run_priority(int argc, char **argv)
 {
-    struct order o = order_of(INV_PRIORITY, "priority");
-    rmctl_parse(argc, argv, job_options, parse_order_option, "JOB N",
-                "The job JOB (a pid of any of its processes, or rank:N) has priority N, 0 to 100: "
-                "it gets its cores before those of less, which keep their least.  50 is usual, and "
-                "only root may give more.", &o);
-    return command_process(&o);
+    return order_job(argc, argv, INV_PRIORITY, "priority", "JOB N",
+                     "The job JOB (a pid of any of its processes, or rank:N) has priority N, 0 to "
+                     "100: it gets its cores before those of less, which keep their least.  50 is "
+                     "usual, and only root may give more.");
 }
 
 const struct rmctl_command rmctl_priority_command = {
