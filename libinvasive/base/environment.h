@@ -54,11 +54,11 @@ static inline bool inv_asked(void)
     return where && *where;
 }
 
-/* The same, and not switched off for this process (INVASIVE=off). */
-static inline bool inv_asked_and_on(void)
+/* Is management switched off for this process (INVASIVE=off)? */
+static inline bool inv_switched_off(void)
 {
     const char *mode = inv_getenv("INVASIVE");
-    return inv_asked() && !(mode && strcmp(mode, "off") == 0);
+    return mode && strcmp(mode, "off") == 0;
 }
 
 /* Are OpenMP tasks to run while ranks wait in MPI (invade --mpi-tasks)? */

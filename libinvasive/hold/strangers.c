@@ -34,7 +34,7 @@ bool inv_creates_strangers(void)
     if (own_threads)
         return false;
     if (atomic_load_explicit(&inv_strangers.asked, memory_order_relaxed) == 0) {
-        atomic_store_explicit(&inv_strangers.asked, inv_asked_and_on() ? 1 : 2, memory_order_relaxed);
+        atomic_store_explicit(&inv_strangers.asked, inv_asked() && !inv_switched_off() ? 1 : 2, memory_order_relaxed);
     }
     return atomic_load_explicit(&inv_strangers.asked, memory_order_relaxed) == 1;
 }

@@ -111,7 +111,7 @@ static void show_share(size_t size, cpu_set_t *mask)
 {
     int cores = inv_getenv_count("INVASIVE_CORES"), ranks = (int)inv_ranks_here();
     int cpus = CPU_COUNT_S(size, mask);
-    if (!inv_asked_and_on() || cores < 2 || ranks < cores || cpus < cores)
+    if (!inv_asked() || inv_switched_off() || cores < 2 || ranks < cores || cpus < cores)
         return;
     int rank = inv_local_rank(), skip = rank > 0 ? rank % cpus : 0;
     for (size_t cpu = 0; cpu < size * 8; cpu++)

@@ -307,8 +307,7 @@ static void join_alone_once(unsigned ncores)
 
 bool inv_join_alone(unsigned ncores)
 {
-    const char *mode = inv_getenv("INVASIVE");
-    if (inv_asked() || (mode && strcmp(mode, "off") == 0) || ncores < 1 || ncores > INV_MAX_CORES)
+    if (inv_asked() || inv_switched_off() || ncores < 1 || ncores > INV_MAX_CORES)
         return false;
     INV_UNDISTURBED;
     pthread_mutex_lock(&joining.lock);

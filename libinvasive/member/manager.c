@@ -197,8 +197,8 @@ static void count_step_cores(const char *where)
 static bool environment_wants(void)
 {
     INV_UNDISTURBED;
-    const char *mode = inv_getenv("INVASIVE"), *where = inv_getenv("INVASIVE_SOCKET");
-    if (!where || !*where || (mode && strcmp(mode, "off") == 0) || inv_getenv(INV_STOCK_VARIABLE))
+    const char *where = inv_getenv("INVASIVE_SOCKET");
+    if (!where || !*where || inv_switched_off() || inv_getenv(INV_STOCK_VARIABLE))
         return false;
     int fd = connect_to_service(where);
     if (fd < 0 && manager.elsewhere)
