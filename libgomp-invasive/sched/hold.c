@@ -11,6 +11,7 @@
 #include "sleepers.h"
 #include "source.h"
 #include "unheld.h"
+#include "watchdog.h"
 #include <sched.h>
 
 bool gomp_leaves_work (void)
@@ -109,7 +110,12 @@ static bool let_others_go_first (uint64_t limit_ns)
     return inv_hold != INV_HOLD_NONE;
 }
 
-const struct inv_give_way gomp_give_way = {way_wanted, let_others_go_first, gomp_hold_forgo};
+static int idle_threads (void)
+{
+    return gomp_thread()->ts.level > 0 ? -1 : (int)gomp_free_workers_now() + gomp_watchdogs_now();
+}
+
+const struct inv_give_way gomp_give_way = {way_wanted, let_others_go_first, gomp_hold_forgo, idle_threads};
 
 void gomp_unlock_wake (int *addr, int count)
 {

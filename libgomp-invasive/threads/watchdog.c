@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 static struct {
@@ -74,17 +73,6 @@ void gomp_fatal_starved (void)
                "OMP_NUM_THREADS, or see OMP_STACKSIZE and ulimit -u -v", strerror(EAGAIN));
 }
 
-/* Threads of the process, the initial one included to the end of the process; 0: unknown.  The kernel
- * counts them at one moment; a reader of that folder's entries can miss some while threads end. */
-static unsigned threads_now (void)
-{
-    enum { OTHER_LINKS = 2 };
-    struct stat tasks;
-    if (stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink < OTHER_LINKS)
-        return 0;
-    return (unsigned)tasks.st_nlink - OTHER_LINKS;
-}
-
 /* Are there threads of the runtime only?  Free workers leave their count before they end, so workers that
  * are counted last have been there all the time unless one was being started. */
 static bool only_ours_left (void)
@@ -93,8 +81,13 @@ static bool only_ours_left (void)
     unsigned before, after;
     if (!gomp_free_workers_started(&before))
         return false;
-    unsigned threads = threads_now(), ours = INITIAL_AND_WATCHDOG + gomp_free_workers_now();
+    unsigned threads = inv_threads_now(), ours = INITIAL_AND_WATCHDOG + gomp_free_workers_now();
     return threads > 0 && threads <= ours && gomp_free_workers_started(&after) && after == before;
+}
+
+int gomp_watchdogs_now (void)
+{
+    return atomic_load_explicit(&dog.started, memory_order_relaxed);
 }
 
 void gomp_progress_initial_ends (void)

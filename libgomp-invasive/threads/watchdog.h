@@ -33,6 +33,8 @@ extern void gomp_watchdog_does (const struct gomp_watch *);
 
 /* Start the watchdog, if there is none.  False: the system gives us no thread for it. */
 extern bool gomp_progress_start (void);
+/* 1 if there is one, else 0. */
+extern int gomp_watchdogs_now (void);
 /* End the program for want of threads. */
 extern void gomp_fatal_starved (void) __attribute__((noreturn));
 /* Work has been queued: see that the watchdog is awake.  One load when it is. */

@@ -63,6 +63,12 @@ bool inv_go_on_unheld(void)
     return way != NULL;
 }
 
+int inv_idle_openmp_threads(void)
+{
+    const struct inv_give_way *way = atomic_load_explicit(&told.give_way, memory_order_acquire);
+    return way ? way->idle_threads() : 0;
+}
+
 void inv_service_thread(void)
 {
     clockid_t clock = (clockid_t)((~(unsigned)inv_own_tid() << 3) | 4 | 2);

@@ -40,6 +40,8 @@ struct inv_give_way {
     bool (*give)(uint64_t limit_ns);
     void (*go_on)(void); /* the caller goes on as an unheld thread, and gets the next core that is
                           * free */
+    int (*idle_threads)(void); /* kernel threads of the runtime, all of which idle, if the caller is in no region
+                                * and no other thread of the program is; -1: it is in one */
 };
 /* Tell libinvasive how.  Set once, by the OpenMP runtime before its first region; *way stays. */
 void inv_set_give_way(const struct inv_give_way *way);
@@ -47,6 +49,7 @@ void inv_set_give_way(const struct inv_give_way *way);
 bool inv_way_wanted(void);
 bool inv_give_way(uint64_t limit_ns);
 bool inv_go_on_unheld(void);
+int inv_idle_openmp_threads(void); /* without one: 0 */
 
 /* --- the runtime's service thread (the watchdog), for which no thread of the program waits */
 

@@ -14,6 +14,8 @@
 #include "libinvasive/base/now.h"
 #include "libinvasive/process/openmp.h"
 
+#include <sys/stat.h>
+
 /* What two readings of the clocks may differ by although no other thread has run (ns). */
 enum { NOISE_NS = 2000 };
 
@@ -38,6 +40,16 @@ uint64_t inv_others_quiet_ns(struct inv_others *o)
     }
     o->spent_ns = own - o->own_ns;
     return o->ran_ns ? now - o->ran_ns : UINT64_MAX;
+}
+
+/* The kernel counts them at one moment; a reader of that folder's entries can miss some while threads end. */
+unsigned inv_threads_now(void)
+{
+    enum { OTHER_LINKS = 2 };
+    struct stat tasks;
+    if (stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink < OTHER_LINKS)
+        return 0;
+    return (unsigned)tasks.st_nlink - OTHER_LINKS;
 }
 
 bool inv_polls(void)

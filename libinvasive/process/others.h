@@ -21,6 +21,9 @@ struct inv_others {
  * So compare spent_ns, the caller's CPU time in that time, too.  Two or three system calls. */
 uint64_t inv_others_quiet_ns(struct inv_others *o);
 
+/* Threads of the process, the initial one included to the end of the process; 0: unknown.  A system call. */
+unsigned inv_threads_now(void);
+
 /* Until when the calling thread waits in a loop of tests of MPI, in ticks; 0: it does not.  Written
  * by its thread: in the MPI shim, at the begin of a region, and by inv_polls when the time has
  * passed. */

@@ -12,6 +12,7 @@
 #include "mpi-shim/setup/launcher.h"
 #include "mpi-shim/setup/session.h"
 #include "mpi-shim/setup/setup.h"
+#include "mpi-shim/wait/poll.h"
 #include "mpi-shim/wait/watch.h"
 #include "libinvasive/process.h"
 
@@ -38,10 +39,13 @@ static bool threads_call_at_once(void)
     return level == MPI_THREAD_MULTIPLE;
 }
 
-static void set_up_world(const struct shim_launcher *launcher)
+/* threads: of the process, before MPI_Init; 0 unknown. */
+static void set_up_world(const struct shim_launcher *launcher, unsigned threads)
 {
     MPI_Group world;
+    unsigned now = inv_threads_now();
     shim_world_opens();
+    shim_poll_library_has(threads > 0 && now > threads ? now - threads : 0);
     if (threads_call_at_once())
         shim_threads_call();
     if (!shim_world.joined && shim_pmpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS)
@@ -56,9 +60,10 @@ int shim_Init(int *argc, char ***argv)
     struct shim_launcher launcher;
     shim_clock_start();
     shim_launcher_read(&launcher);
+    unsigned threads = inv_threads_now();
     int result = shim_pmpi.Init(argc, argv);
     if (result == MPI_SUCCESS && inv_asked())
-        set_up_world(&launcher);
+        set_up_world(&launcher, threads);
     return result;
 }
 
@@ -67,9 +72,10 @@ int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
     struct shim_launcher launcher;
     shim_clock_start();
     shim_launcher_read(&launcher);
+    unsigned threads = inv_threads_now();
     int result = shim_pmpi.Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS && inv_asked())
-        set_up_world(&launcher);
+        set_up_world(&launcher, threads);
     return result;
 }
 

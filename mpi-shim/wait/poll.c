@@ -19,8 +19,9 @@
  *
  * The program may test under a lock of its own, which another of its threads needs to send what is
  * waited for.  So a thread sleeps in a test only if no other thread of the process could run: none
- * has used a processor for a while (others.c), and none lacks a core.  Where threads or implicit
- * tasks of the OpenMP runtime lack a core, they have this one first, for a limited time.
+ * has used a processor for a while (others.c), or there is none but those of the OpenMP runtime, outside
+ * of a region, and of the MPI library; and none lacks a core.  Where threads or implicit tasks of the
+ * OpenMP runtime lack a core, they have this one first, for a limited time.
  */
 #include "mpi-shim/wait/poll.h"
 #include "libinvasive/base/assertion.h"
@@ -88,9 +89,12 @@ static __thread struct {
     } others;
 } my __attribute__((tls_model("initial-exec")));
 
-/* How long the others must have been quiet, in the caller's CPU time (ns); 0: QUIET_FIRST_US.  One
- * value for all threads that test.  Written by learn_quiet.  relaxed: it orders no other data. */
-static _Atomic uint64_t quiet_needed;
+/* Of all threads that test.  relaxed: neither orders other data. */
+static struct {
+    _Atomic uint64_t quiet_ns; /* how long the others must have been quiet, in the caller's CPU time; 0:
+                                * QUIET_FIRST_US.  Writer: learn_quiet */
+    _Atomic unsigned library_threads; /* writer: shim_poll_library_has */
+} process;
 
 /* A test has failed, or a stay has ended. */
 static void note_end(void)
@@ -131,7 +135,7 @@ static bool is_wait(void) { return my.run.tests >= RUN_TESTS || my.run.naps >= R
 
 static uint64_t quiet_need_ns(void)
 {
-    uint64_t need = atomic_load_explicit(&quiet_needed, memory_order_relaxed);
+    uint64_t need = atomic_load_explicit(&process.quiet_ns, memory_order_relaxed);
     return need < QUIET_FIRST_US * 1000 ? QUIET_FIRST_US * 1000 : need;
 }
 
@@ -141,7 +145,7 @@ static void learn_quiet(bool ran)
     uint64_t need = quiet_need_ns();
     need = ran ? need * QUIET_GROWS : need - need / 4;
     need = need < QUIET_MOST_US * 1000 ? need : QUIET_MOST_US * 1000;
-    atomic_store_explicit(&quiet_needed, need, memory_order_relaxed);
+    atomic_store_explicit(&process.quiet_ns, need, memory_order_relaxed);
 }
 
 /* A run has ended in which the others had not been quiet for long enough.  If they could have run,
@@ -218,6 +222,22 @@ bool shim_poll_failed(void)
            (lasts > PATIENT_US * shim_clock.us || is_core_wanted() || inv_way_wanted());
 }
 
+void shim_poll_library_has(unsigned threads)
+{
+    atomic_store_explicit(&process.library_threads, threads, memory_order_relaxed);
+}
+
+/* Is no thread of the program there but the caller? */
+static bool is_only_thread(void)
+{
+    int idle = inv_idle_openmp_threads();
+    if (idle < 0)
+        return false;
+    unsigned threads = inv_threads_now();
+    unsigned library = atomic_load_explicit(&process.library_threads, memory_order_relaxed);
+    return threads > 0 && threads <= 1 + (unsigned)idle + library;
+}
+
 /* How long the caller may sleep in a test; 0: another thread of the process could run. */
 static uint64_t longest_stay_ns(void)
 {
@@ -226,6 +246,8 @@ static uint64_t longest_stay_ns(void)
     uint64_t need = quiet_need_ns();
     if (quiet == UINT64_MAX || my.others.sample.spent_ns >= need)
         return quiet;
+    if (is_only_thread())
+        return UINT64_MAX;
     /* before it could be enough */
     uint64_t rest = shim_ns_to_ticks(need - my.others.sample.spent_ns);
     uint64_t least = CHECK_US * shim_clock.us;

@@ -7,6 +7,8 @@
 
 #pragma GCC visibility push(hidden)
 
+/* The MPI library has made so many threads of its own, which wait for no lock of the program. */
+void shim_poll_library_has(unsigned threads);
 /* Before a test. */
 void shim_poll_begin(void);
 /* A test has failed.  True: it is one of a run, and lending the core is worth it now. */
