@@ -12,7 +12,10 @@
 enum {
     ENTRIES = 256,
     MOST_GROWTH = 4,
-    ALONE_MOST_NS = 30000, /* core time of a region that could be better off on one core */
+    ALONE_MOST_NS = 12000, /* core time of a region that could be better off on one core */
+    /* Part of the time by which one core must be quicker.  Timed alone a region hides what it costs others: their
+     * data comes to the master's cache, and is missing in that of the core which computes on it next. */
+    ALONE_GAIN = 4,
     APART_MOST_NS = 1000000, /* of an implicit task whose core is chosen by what is in its cache */
 };
 
@@ -108,11 +111,11 @@ static bool is_for_trial (uint32_t epoch, uint32_t window, uint32_t one_of)
     return ((epoch / window + NOT_THE_FIRST) * UINT32_C(0x9e3779b1) >> 16) % one_of == 0;
 }
 
-/* Is this region to go the first of two ways?  first_ns, second_ns: what they take; 0: not known.  Where there is no
- * difference the first one is the better one. */
-static bool goes_first_way (uint64_t first_ns, uint64_t second_ns, uint32_t epoch, uint32_t window)
+/* Is this region to go the first of two ways?  first_ns, second_ns: what they take; 0: not known.  The first one is
+ * the better one up to most_ns. */
+static bool goes_first_way (uint64_t first_ns, uint64_t second_ns, uint64_t most_ns, uint32_t epoch, uint32_t window)
 {
-    bool known = first_ns > 0 && second_ns > 0, better = known && first_ns <= second_ns + second_ns / 32;
+    bool known = first_ns > 0 && second_ns > 0, better = known && first_ns <= most_ns;
     uint64_t worse_ns = better ? second_ns : first_ns, better_ns = better ? first_ns : second_ns;
     uint32_t one_of = !known ? 4 : worse_ns < better_ns + better_ns / 4 ? 32 : 512;
     return better != is_for_trial(epoch, window, one_of);
@@ -138,22 +141,24 @@ bool gomp_history_spins (struct gomp_history *h, struct gomp_region *region)
     return suspicion == GOMP_SPINS;
 }
 
-/* Where there is no difference the other core is of more use elsewhere. */
 bool gomp_history_prefers_alone (struct gomp_history *h, struct gomp_region *region)
 {
-    uint64_t core_ns = GET(h->core_ns);
-    if (core_ns == 0 || core_ns > ALONE_MOST_NS || GET(h->alone_ns) == UINT64_MAX ||
-        !goes_first_way(GET(h->alone_ns), GET(h->shared_ns), GET(region->epoch), ALONE_WINDOW))
+    uint64_t core_ns = GET(h->core_ns), shared_ns = GET(h->shared_ns), alone_ns = GET(h->alone_ns);
+    uint64_t most_ns = shared_ns - shared_ns / ALONE_GAIN;
+    if (core_ns == 0 || core_ns > ALONE_MOST_NS || alone_ns == UINT64_MAX ||
+        !goes_first_way(alone_ns, shared_ns, most_ns, GET(region->epoch), ALONE_WINDOW))
         return false;
     return !has_loops(h, region);
 }
 
+/* Where there is no difference neighbours share a cache. */
 bool gomp_history_prefers_apart (const struct gomp_history *h, const struct gomp_region *region)
 {
-    uint64_t task_ns = gomp_history_task_ns(h, region->start.nthreads);
+    uint64_t task_ns = gomp_history_task_ns(h, region->start.nthreads), in_order_ns = GET(h->in_order_ns);
     return task_ns > 0 && task_ns <= APART_MOST_NS && GET(h->suspicion) == GOMP_UNKNOWN &&
            GET(h->apart_ns) != UINT64_MAX &&
-           goes_first_way(GET(h->apart_ns), GET(h->in_order_ns), GET(region->epoch), APART_WINDOW);
+           goes_first_way(GET(h->apart_ns), in_order_ns, in_order_ns + in_order_ns / 32, GET(region->epoch),
+                          APART_WINDOW);
 }
 
 void gomp_history_alone_stalls (void (*fn) (void *))

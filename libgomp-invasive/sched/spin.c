@@ -33,7 +33,9 @@ enum {
     SPIN_KEEP_MOST_NS = 5000000, /* the same where such waits have ended within this time */
     SPIN_WANTED_NS = 20000, /* it is wanted: about the cost of giving it and getting it back */
     SPIN_BORROWED_NS = 50000, /* it is not wanted, but borrowed */
-    SPIN_ALONE_NS = 5000,   /* from here on let threads run that the kernel has put here */
+    SPIN_ALONE_NS = 5000,   /* from here on let threads run that the kernel has put here, */
+    SPIN_ALONE_MOST_NS = 100000, /* ... or from here on, on an own core on which there have been none: */
+    INTERRUPTED_NS = 100000,     /* no pause has been as long as this */
     STEAL_AFTER_NS = 5000,  /* ... and take what waits for other cores of ours */
     POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
     YIELD_NOTICED_NS = 1200, /* a yield this long may have let another thread run */
@@ -126,25 +128,50 @@ static bool sleep_at_once (void)
 
 /* --- managed, on a core that the thread holds */
 
-/* How long the thread idles on a core of the process's own that is not wanted: SPIN_KEEP_NS, or
- * SPIN_KEEP_MOST_NS where it was to sleep after that and had work again within this time. */
-static __thread uint64_t keep_ns __attribute__((tls_model("initial-exec"), used)) = SPIN_KEEP_NS;
-#define keep_ns GOMP_OWN(keep_ns)
-/* When the thread began its last wait, if it has idled for keep_ns then and is to sleep; else 0. */
-static __thread uint64_t idle_since_ns __attribute__((tls_model("initial-exec"), used));
-#define idle_since_ns GOMP_OWN(idle_since_ns)
+/* What a thread that idles has learned. */
+static __thread struct {
+    /* How long it idles on a core of the process's own that is not wanted: SPIN_KEEP_NS, or
+     * SPIN_KEEP_MOST_NS where it was to sleep after that and had work again within this time. */
+    uint64_t keep_ns;
+    uint64_t since_ns; /* when it began its last wait, if it has idled for keep_ns then and is to sleep; else 0 */
+    uint64_t yield_ns;  /* how long it idles on such a core before it yields */
+    uint64_t looked_ns; /* when it looked at the clock last in this wait; 0: not yet */
+    bool yields;        /* it has yielded in this wait */
+} idle_own __attribute__((tls_model("initial-exec"), used)) = {.keep_ns = SPIN_KEEP_NS, .yield_ns = SPIN_ALONE_NS};
+#define idle_own GOMP_OWN(idle_own)
 
 void gomp_idle_slept (void)
 {
-    if (idle_since_ns == 0)
+    idle_own.yield_ns = SPIN_ALONE_NS; /* the core may be shared with another thread now */
+    if (idle_own.since_ns == 0)
         return;
-    keep_ns = inv_now_ns() - idle_since_ns < SPIN_KEEP_MOST_NS ? SPIN_KEEP_MOST_NS : SPIN_KEEP_NS;
-    idle_since_ns = 0;
+    bool soon = inv_now_ns() - idle_own.since_ns < SPIN_KEEP_MOST_NS;
+    idle_own.keep_ns = soon ? SPIN_KEEP_MOST_NS : SPIN_KEEP_NS;
+    idle_own.since_ns = 0;
 }
 
 void gomp_idle_skipped (void)
 {
-    idle_since_ns = 0;
+    idle_own.since_ns = 0;
+}
+
+/* Lets other threads run that the kernel has put on the core.  Not at once where there have been none: a yield takes
+ * as long as a short region, and work that comes meanwhile waits for its end.  True: the core is a stranger's, too. */
+static bool yields_to_stranger (uint64_t start, uint64_t now, bool alone)
+{
+    bool interrupted = idle_own.looked_ns > 0 && now - idle_own.looked_ns > INTERRUPTED_NS;
+    idle_own.looked_ns = now;
+    if (!alone || interrupted || core_shared > 0)
+        idle_own.yield_ns = SPIN_ALONE_NS;
+    if (now - start < idle_own.yield_ns)
+        return false;
+    if (!idle_own.yields)
+        was_switched(); /* from here on */
+    idle_own.yields = true;
+    bool shared = yield_shared();
+    if (idle_own.yield_ns < SPIN_ALONE_MOST_NS)
+        idle_own.yield_ns *= 2;
+    return shared && core_shared > NOTICED_YIELDS + SHARED_SLEEPS;
 }
 
 bool gomp_leaves_at_once (void)
@@ -170,17 +197,17 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
     }
     /* The thread that lent us the core may have been preempted by our wake-up before it slept,
      * and may have to run before it can ask for the core. */
-    if (idle > SPIN_ALONE_NS && yield_shared() && core_shared > NOTICED_YIELDS + SHARED_SLEEPS)
-        return false;
     bool owned = inv_hold_is_owned();
+    if (yields_to_stranger(start, now, owned && verdict == INV_KEEP))
+        return false;
     bool holds = owned && now < atomic_load_explicit(&inv_waits.holds_until_ns, memory_order_relaxed);
     if (verdict == INV_WANTED)
         return idle < (holds ? SPIN_KEEP_NS : SPIN_WANTED_NS);
     if (!owned)
         return idle < SPIN_BORROWED_NS;
-    if (idle < keep_ns)
+    if (idle < idle_own.keep_ns)
         return true;
-    idle_since_ns = start;
+    idle_own.since_ns = start;
     return false;
 }
 
@@ -188,7 +215,8 @@ enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
 {
     uint64_t start = 0;
     bool hurry = sleep_at_once();
-    idle_since_ns = 0;
+    idle_own.since_ns = idle_own.looked_ns = 0;
+    idle_own.yields = false;
     for (unsigned i = 1;; i++) {
         if (ready(arg))
             return GOMP_IDLE_READY;
@@ -197,10 +225,8 @@ enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
         inv_cpu_relax();
         if (i % POLL_EVERY)
             continue;
-        if (start == 0) {
+        if (start == 0)
             start = inv_now_ns();
-            was_switched(); /* from here on */
-        }
         enum gomp_idle_end end = GOMP_IDLE_LONG;
         if (hurry || !may_idle(start, &end))
             return end;
@@ -305,7 +331,7 @@ static bool spin_unmanaged (bool (*ready) (void *), void *arg)
  * all. */
 static bool spin_unheld (bool (*ready) (void *), void *arg)
 {
-    idle_since_ns = 0;
+    idle_own.since_ns = 0;
     for (unsigned i = 0; i < 100; i++) {
         if (ready(arg))
             return true;
