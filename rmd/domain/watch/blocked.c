@@ -31,8 +31,10 @@ enum {
     FRUITLESS_LOOKS = 8, FRUITLESS_DOUBLINGS = 5,
     PATIENCE_NS = 20000000, PATIENCE_MOST_NS = 2000000000,
 };
-/* A thread runs when it took this part of the time between two looks, or was ready at both. */
-static const double RUNS = 0.3;
+/* A thread runs when it took this part of the time between two looks, or was ready at both.  One that sleeps at
+ * both and took less than SELDOM, as a writer to a slow pipe, does not need a core of its own: for so short a time it
+ * runs beside the borrower. */
+static const double RUNS = 0.3, SELDOM = 0.1;
 
 static struct rmd_domain *domain_of(struct rmd_source *timer)
 {
@@ -182,7 +184,7 @@ static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint
     uint64_t ran = rmd_thread_ran(&h->thread);
     bool before = h->asleep;
     h->asleep = (double)ran <= RUNS * (double)elapsed && rmd_thread_sleeps(&h->thread);
-    if (!h->asleep || !before || ran)
+    if (!h->asleep || !before || (double)ran > SELDOM * (double)elapsed)
         return h->asleep;
     if (others_want(d, slot) && now >= d->blocked.process[slot].not_before_ns && !d->procs[slot].stopped &&
         !computes_beside(d, slot, elapsed, d->blocked.process[slot].held - 1))
@@ -219,8 +221,8 @@ static bool watch_tokens(struct rmd_domain *d, unsigned slot, uint64_t elapsed)
         rmd_thread_follow(&h->thread, p->pid, p->pid);
         return false;
     }
-    bool before = h->asleep, none = d->blocked.process[slot].delta_ns == 0;
-    h->asleep = none && rmd_thread_sleeps(&h->thread);
+    bool before = h->asleep, seldom = (double)d->blocked.process[slot].delta_ns <= SELDOM * (double)elapsed;
+    h->asleep = seldom && rmd_thread_sleeps(&h->thread);
     if (d->blocked.process[slot].tokens_lent) {
         if ((double)d->blocked.process[slot].delta_ns > RUNS * (double)elapsed || (!h->asleep && !before))
             take_tokens_back(d, slot);
