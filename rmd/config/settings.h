@@ -8,7 +8,7 @@
 
 #include "rmd/loop/log.h"
 #include "rmd/policy/policy.h"
-#include "rmd/host/power.h"
+#include "rmd/power/power.h"
 #include "rmd/config/units.h"
 
 #include <stddef.h>

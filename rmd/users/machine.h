@@ -6,7 +6,7 @@
 
 #include "rmd/config/persisted_orders.h"
 #include "rmd/host/delivery.h"
-#include "rmd/host/power.h"
+#include "rmd/power/power.h"
 #include "rmd/loop/loop.h"
 #include "libinvasive/table/topology.h"
 

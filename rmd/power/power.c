@@ -5,7 +5,7 @@
  * the long-term one.  devices/system/cpu/cpuN/cpufreq has the frequencies.
  */
 #define _GNU_SOURCE
-#include "rmd/host/power.h"
+#include "rmd/power/power.h"
 
 #include <errno.h>
 #include <math.h>
