@@ -154,6 +154,7 @@ static json_t *make_process(const struct launch *l, const struct process *p, boo
     set_real(o, "useful_core_seconds", p->core);
     set_value(o, "cpu_seconds", p->cpu >= 0 ? json_real(p->cpu) : NULL);
     set_real(o, "owned_core_seconds", p->owned);
+    set_real(o, "energy_joules", p->energy);
     set_real(o, "borrowed_core_seconds", ns_to_seconds(r->borrowed_ns));
     set_real(o, "lent_core_seconds", ns_to_seconds(r->lent_used_ns));
     set_count(o, "lends", r->lends);
@@ -214,6 +215,7 @@ static json_t *make_job(const struct launch *l, struct job *j, bool with_sites)
     set_real(o, "elapsed_seconds", j->until - j->from);
     set_real(o, "cores", j->cores);
     set_real(o, "useful_core_seconds", j->useful_core);
+    set_real(o, "energy_joules", j->energy);
     set_real(o, "without_moving_seconds", j->unmoved);
     set_value(o, "without_moving_is_bound",
               isnan(j->unmoved) ? NULL : json_boolean(j->unmoved_least));
@@ -263,6 +265,9 @@ static json_t *make_report(struct launch *l, char **command, bool with_sites)
         set_value(o, "elapsed_seconds", l->njobs ? json_real(l->elapsed) : NULL);
         set_value(o, "parallel_efficiency", l->njobs ? json_real(l->efficiency) : NULL);
         set_value(o, "other_programs_core_seconds", l->others >= 0 ? json_real(l->others) : NULL);
+        static const char *const counters[] = {"none", "counted", "unreadable", "vanished"};
+        set_value(o, "energy_counters", json_string(counters[l->counters]));
+        set_value(o, "energy_joules", l->njobs && isfinite(l->energy) ? json_real(l->energy) : NULL);
         for (unsigned i = 0; i < l->njobs; i++)
             json_array_append_new(jobs, make_job(l, &l->jobs[i], with_sites));
     }

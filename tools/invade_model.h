@@ -79,6 +79,7 @@ struct process {
     double from, until;      /* seconds since the first process began */
     double useful, waiting;  /* its main thread, outside and inside waits */
     double core, owned, cpu; /* core-seconds: useful, owned; CPU time, negative when unknown */
+    double energy;           /* joules; NaN: not known, as in the sums of it below */
     struct metrics metrics;  /* gain unused */
     struct class class[INV_CLASSES];
     unsigned classes;
@@ -98,6 +99,7 @@ struct job {
     unsigned launched; /* ranks that its launcher has started, where MPI knows of this one only; 0 */
     double from, until, cores;
     double useful_core; /* core-seconds */
+    double energy;
     struct metrics metrics;
     double unmoved;     /* seconds, had no core moved; NaN: not known */
     bool unmoved_least; /* it is a bound */
@@ -122,6 +124,8 @@ struct launch {
     bool beside; /* its resource manager may have other launches, too: whose cores these are not */
     double elapsed;
     double efficiency; /* of all jobs together */
+    double energy;
+    enum inv_energy counters; /* those of this node */
     double capacity, others; /* core-seconds: of our cores while the command ran, and what other
                                 programs had of them; negative: not known */
     struct node *nodes; /* this one first */

@@ -224,6 +224,19 @@ static void print_unmoved(FILE *to, const struct launch *l, const struct job *j)
     fprintf(to, others_matter(l) ? "; inexact beside other programs\n" : "\n");
 }
 
+/* Watts are of the job's part, not of the packages. */
+static void print_energy(FILE *to, const struct launch *l)
+{
+    if (l->counters == INV_ENERGY_FORBIDDEN)
+        fprintf(to, "energy: only root may read the counters of the CPU packages; a resource manager that root runs "
+                    "(rmd(8)) counts it\n");
+    else if (l->counters == INV_ENERGY_GONE)
+        fprintf(to, "energy: not known, since the counters of the CPU packages have vanished\n");
+    else if (isfinite(l->energy) && l->elapsed > 0)
+        fprintf(to, "energy of the CPU packages, by processor time: %.4g J, %.3g W\n", l->energy,
+                l->energy / l->elapsed);
+}
+
 static void print_job(FILE *to, const struct launch *l, struct job *j)
 {
     if (l->njobs > 1 && j->size)
@@ -283,6 +296,7 @@ void launch_print(FILE *to, struct launch *l)
         fprintf(to, "parallel efficiency %5.1f %% of all together\n", 100 * l->efficiency);
     print_strangers(to, l);
     print_others(to, l);
+    print_energy(to, l);
     for (unsigned i = 0; i < l->njobs && i < JOBS_MOST; i++)
         print_job(to, l, &l->jobs[i]);
     if (l->njobs > JOBS_MOST)

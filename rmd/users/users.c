@@ -213,6 +213,7 @@ static void check_timer_expired(struct rmd_source *source, uint32_t events)
     }
     for (struct user *u = users.first; u; u = u->next)
         rmd_quota_watch_follow(&u->quota);
+    rmd_energy_look(&users.shared.energy);
     rmd_nonmembers_scan(&users.nonmembers);
     rmd_enforcement_remove_leftovers(&users.enforcement);
     if (changed)
@@ -734,6 +735,8 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
     rmd_units_of(&users.units, &users.topology, s->smt);
     if (users.options.several)
         use_subuids(s->text[RMD_KEY_SUBUID]);
+    if (!users.topology.emulated || *o->sys_root)
+        rmd_energy_open(&users.shared.energy, o->sys_root, users.topology.ncores);
     if (rmd_enforcement_begin(&users.enforcement, &users.topology,
                               users.topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
                               s->text[RMD_KEY_CGROUP]) ||

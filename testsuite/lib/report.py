@@ -29,7 +29,8 @@ CLASS = {"id": (str, None), "count": int, "elapsed_seconds": float, "useful_seco
 PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None), "end": str,
            "start_seconds": float, "elapsed_seconds": float, "useful_seconds": float,
            "waiting_seconds": float, "useful_core_seconds": float, "cpu_seconds": (float, None),
-           "owned_core_seconds": float, "borrowed_core_seconds": float,
+           "owned_core_seconds": float, "energy_joules": (float, None),
+           "borrowed_core_seconds": float,
            "lent_core_seconds": float, "lends": int, "borrows": int, "reclaims": int,
            "evictions": int, "reclaim_wait_seconds": float, "reclaim_wait_longest_seconds": float,
            "sleeping_waits": int, "metrics": EFFICIENCIES, "iteration_classes": [CLASS],
@@ -42,7 +43,7 @@ JOB = {"program": (str, None), "mpi": bool, "ranks": (int, None), "missing_ranks
        "launched_ranks": (int, None), "without_moving_seconds": (float, None),
        "without_moving_is_bound": (bool, None),
        "start_seconds": float, "elapsed_seconds": float, "cores": float,
-       "useful_core_seconds": float, "metrics": JOB_METRICS,
+       "useful_core_seconds": float, "energy_joules": (float, None), "metrics": JOB_METRICS,
        "iteration_classes": [{**CLASS, "metrics": JOB_METRICS}], "call_sites": [SITE],
        "team_cost_seconds": float, "small_teams_seconds": (float, None),
        "parallel_regions": [REGIONS], "processes": [PROCESS]}
@@ -55,7 +56,8 @@ UNMANAGED = {"invade_report": int, "invade_version": str, "command": [str], "man
 REPORT_SCHEMA = {**UNMANAGED, "exit_code": (int, None), "signal": (int, None), "cores": int,
           "nodes": [{"name": str, "cores": int}], "cores_shared": bool, "emulated": bool,
           "elapsed_seconds": (float, None), "parallel_efficiency": (float, None),
-          "other_programs_core_seconds": (float, None)}
+          "other_programs_core_seconds": (float, None), "energy_counters": str,
+          "energy_joules": (float, None)}
 
 
 def check_schema(value, schema, where="report"):
