@@ -138,6 +138,36 @@ static json_t *make_classes(const struct class *all, unsigned count, bool job)
     return list;
 }
 
+static json_t *make_control(const struct control *c)
+{
+    json_t *o = json_object(), *all = json_array();
+    set_value(o, "name", json_string(c->name));
+    set_value(o, "low", json_integer(c->low));
+    set_value(o, "high", json_integer(c->high));
+    set_value(o, "first_value", json_integer(c->first));
+    set_value(o, "value", json_integer(c->now));
+    set_value(o, "settled", json_boolean(c->settled));
+    set_count(o, "searches", c->searches);
+    set_count(o, "iterations", c->iterations);
+    for (unsigned i = 0; i < c->count; i++) {
+        json_t *one = json_object();
+        set_value(one, "value", json_integer(c->tried[i].value));
+        set_count(one, "iterations", c->tried[i].iterations);
+        set_real(one, "median_seconds", c->tried[i].median);
+        json_array_append_new(all, one);
+    }
+    set_value(o, "tried", all);
+    return o;
+}
+
+static json_t *make_controls(const struct process *p)
+{
+    json_t *list = json_array();
+    for (unsigned i = 0; i < p->ncontrols; i++)
+        json_array_append_new(list, make_control(&p->controls[i]));
+    return list;
+}
+
 static json_t *make_process(const struct launch *l, const struct process *p, bool with_sites)
 {
     const struct inv_report *r = p->counters;
@@ -170,6 +200,7 @@ static json_t *make_process(const struct launch *l, const struct process *p, boo
     set_value(o, "context_switch_seconds", p->switching > 0 ? json_real(p->switching) : NULL);
     set_real(o, "team_cost_seconds", p->team_cost);
     set_value(o, "kernel_threads_by", p->tied_by[0] ? json_string(p->tied_by) : NULL);
+    set_value(o, "control_points", make_controls(p));
     if (with_sites) {
         set_value(o, "call_sites", make_sites(&p->sites));
         set_value(o, "parallel_regions", make_functions(&p->functions));

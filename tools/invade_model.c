@@ -219,7 +219,7 @@ static bool fill_process(struct process *p, const struct launch *l, uint64_t fir
         return true;
     fill_classes(p, ns_to_seconds(until - from));
     return fill_sites(p, ns_to_seconds(until - from), asleep) &&
-           regions_fill(p, l->nodes[p->node].cores);
+           regions_fill(p, l->nodes[p->node].cores) && controls_fill(p);
 }
 
 /* --- nodes */
@@ -560,6 +560,7 @@ void launch_free(struct launch *l)
     for (unsigned i = 0; l->processes && i < l->count; i++) {
         free(l->processes[i].sites.at);
         free(l->processes[i].functions.at);
+        free(l->processes[i].controls);
     }
     for (unsigned i = 0; l->jobs && i < l->njobs; i++) {
         free(l->jobs[i].sites.at);

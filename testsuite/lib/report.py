@@ -26,6 +26,11 @@ CLASS = {"id": (str, None), "count": int, "elapsed_seconds": float, "useful_seco
          "waiting_seconds": float, "useful_core_seconds": float, "metrics": EFFICIENCIES}
 
 
+CONTROL = {"name": str, "low": int, "high": int, "first_value": int, "value": int,
+           "settled": bool, "searches": int, "iterations": int,
+           "tried": [{"value": int, "iterations": int, "median_seconds": (float, None)}]}
+
+
 PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None), "end": str,
            "start_seconds": float, "elapsed_seconds": float, "useful_seconds": float,
            "waiting_seconds": float, "useful_core_seconds": float, "cpu_seconds": (float, None),
@@ -35,7 +40,9 @@ PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None),
            "evictions": int, "reclaim_wait_seconds": float, "reclaim_wait_longest_seconds": float,
            "sleeping_waits": int, "metrics": EFFICIENCIES, "iteration_classes": [CLASS],
            "team_threads": (int, None), "context_switch_seconds": (float, None),
-           "team_cost_seconds": float, "kernel_threads_by": (str, None), "call_sites": [SITE],
+           "team_cost_seconds": float, "kernel_threads_by": (str, None),
+           "control_points": [CONTROL],
+           "call_sites": [SITE],
            "parallel_regions": [REGIONS]}
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The energy of the CPU packages is counted for the processes that compute (rmd/power/energy.c), and
-stands in the report of invade.  The counters are files below a root of the test's own."""
+"""The energy of the CPU packages is counted for the processes that compute (rmd/power/energy.c),
+and stands in the report of invade.  The counters are files below a root of the test's own."""
 
 from __future__ import annotations
 
@@ -154,17 +154,17 @@ def test_counters_that_vanish_are_told_once_and_their_energy_is_unknown(build, t
 
 @pytest.fixture
 def reported(invade, run_program, build, make_variable, tmp_path):
-    """reported(OPTION..., vanishing=False) - invade's report and text of an OpenMP program that brings the
+    """reported(vanishing=False) - invade's report and text of an OpenMP program that brings the
     counter from 1 to 3.5 J, or takes it away"""
 
-    def run(*options, vanishing=False):
+    def run(vanishing=False):
         root = tmp_path / "root"
         counter = root / ZONE.format("0", "energy_uj").lstrip("/")
         put_energy(root, "0", 1_000_000, "package-0")
         program = tmp_path / "program"
         program.with_suffix(".c").write_text(PROGRAM)
         run_program([*make_variable("CC").split(), "-fopenmp", "-o", program, f"{program}.c"])
-        r = Rmd(build, "--emulate-cores=2", f"--sys-root={root}", "--check-interval-ms=10", *options)
+        r = Rmd(build, "--emulate-cores=2", f"--sys-root={root}", "--check-interval-ms=10")
         texts = []
         for file in (tmp_path / "report.json", tmp_path / "report"):
             put_energy(root, "0", 1_000_000)
