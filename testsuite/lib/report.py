@@ -26,9 +26,12 @@ CLASS = {"id": (str, None), "count": int, "elapsed_seconds": float, "useful_seco
          "waiting_seconds": float, "useful_core_seconds": float, "metrics": EFFICIENCIES}
 
 
-CONTROL = {"name": str, "low": int, "high": int, "first_value": int, "value": int,
+SIGNED = "a whole number"  # others are not negative
+
+
+CONTROL = {"name": str, "low": SIGNED, "high": SIGNED, "first_value": SIGNED, "value": SIGNED,
            "settled": bool, "searches": int, "iterations": int,
-           "tried": [{"value": int, "iterations": int, "median_seconds": (float, None)}]}
+           "tried": [{"value": SIGNED, "iterations": int, "median_seconds": (float, None)}]}
 
 
 PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None), "end": str,
@@ -79,6 +82,8 @@ def check_schema(value, schema, where="report"):
             check_schema(item, schema[0], f"{where}[{number}]")
     elif isinstance(schema, tuple):
         assert value is None or type(value) is schema[0], f"{where}: {value!r}"
+    elif schema is SIGNED:
+        assert type(value) is int, f"{where}: {value!r}"
     else:
         assert type(value) is schema, f"{where}: {value!r}"
         assert schema is bool or schema is str or value >= 0, f"{where}: {value!r}"
