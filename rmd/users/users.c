@@ -78,6 +78,7 @@ static struct {
     uint64_t asked_ns[INV_MAX_CORES];
     bool away[INV_MAX_CORES]; /* offline: no user's */
     unsigned naway;
+    unsigned hot; /* units that are left out because of heat: the last ones */
     bool drained[INV_MAX_CORES]; /* whole units */
     /* No process of the launch was bound to them by another resource manager that binds all of its
      * processes.  Written when one joins, read when cores are divided; all false for several
@@ -270,7 +271,7 @@ static bool unit_has_any(unsigned unit, const bool set[INV_MAX_CORES])
     return false;
 }
 
-/* Units with a CPU that is offline or outside, and drained units, are no user's: sets gone[], and
+/* Units with a CPU that is offline or outside, drained units, and the last ones because of heat, are no user's: sets gone[], and
  * returns their number.  If no unit is left, drained ones are used, and as a last resort all. */
 static unsigned units_away(bool gone[INV_MAX_CORES])
 {
@@ -278,7 +279,8 @@ static unsigned units_away(bool gone[INV_MAX_CORES])
         unsigned n = 0;
         for (unsigned k = 0; k < users.units.count; k++)
             n += gone[k] = unit_has_any(k, users.away) || unit_has_any(k, users.outside) ||
-                           (also_drained && users.drained[users.units.first[k]]);
+                           (also_drained && (users.drained[users.units.first[k]] ||
+                                             k >= users.units.count - users.hot));
         if (n < users.units.count)
             return n;
     }
@@ -501,6 +503,19 @@ static void handle_quota_changed(void)
         rmd_domain_set_paced(u->domain, rmd_quota_watch_cores(&u->quota) > 0);
     divide_cores();
 }
+
+/* This part of the units may be used because of heat, one at least. */
+static void limit_heat(double part)
+{
+    unsigned hot = (unsigned)((1 - part) * users.units.count);
+    if (hot == users.hot)
+        return;
+    users.hot = hot < users.units.count ? hot : users.units.count - 1;
+    users.enforcement.required = true;
+    divide_cores();
+}
+
+struct rmd_machine_state *rmd_users_machine(void) { return users.options.machine; }
 
 /* --- users */
 
@@ -743,7 +758,7 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
         rmd_nonmembers_begin(&users.nonmembers, &users.enforcement) ||
         rmd_timer_open(&users.bound_timer, bound_timer_expired) ||
         rmd_timer_open(&users.check_timer, check_timer_expired) ||
-        rmd_machine_watch(o->machine, &users.topology, o->sys_root, handle_sample))
+        rmd_machine_watch(o->machine, &users.topology, o->sys_root, handle_sample, limit_heat))
         return -1;
     if (users.options.several)
         return 0;
