@@ -177,7 +177,8 @@ int inv_announce_scalability(const struct inv_scalability *scalability);
  *
  * Iterations must do the same amount of work, but for some; what changes for good begins a new search.
  * Results must be right with any value of the range.  A value is tried in 6 to 21 iterations, and some 5
- * to 15 values are; the value that is chosen is as fast as the program's own, or faster.  With two
+ * to 15 values are; the value that is chosen is the program's own or a faster one, as
+ * far as noise lets that be told.  With two
  * points in one loop the times of one are disturbed by the other: call the second when the first has
  * settled, or give each a loop of its own.
  * Each process finds its own value.  Where the ranks of a job need the same, let one rank call and

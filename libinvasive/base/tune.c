@@ -11,7 +11,7 @@ enum {
     WIDE = 4,   /* from this factor between the ends on, values are a factor apart */
     SELDOM = 10, /* iterations between two searches, over those of the first */
 };
-/* A value is better from this part of the best time down, if the difference is more than the errors of
+/* A value is better from this part of the best time down, if the difference is more than twice the errors of
  * both medians, and clearly worse from this part up.  A median with an error of less than EXACT is
  * known. */
 static const double WORTH = 0.99, CLEARLY = 1.5, EXACT = 0.005;
@@ -85,7 +85,7 @@ void inv_tune_begin(struct inv_tune *t, int low, int high, int own)
             t->first = i;
     t->value[t->first] = own;
     t->at = t->best = t->first;
-    t->step = (t->count + 2) / 4;
+    t->step = t->count / 2;
 }
 
 /* --- the search */
@@ -126,7 +126,7 @@ static void go_on(struct inv_tune *t)
 static void judge(struct inv_tune *t, double median, double error)
 {
     double best = t->median_ns[t->best];
-    bool better = median < WORTH * best && best - median > error + t->error_ns;
+    bool better = median < WORTH * best && best - median > 2 * (error + t->error_ns);
     t->median_ns[t->at] = median;
     if (t->at == t->best || better) {
         t->best = t->at;
@@ -151,7 +151,7 @@ static bool search_on(struct inv_tune *t)
 static void search_again(struct inv_tune *t)
 {
     memset(t->median_ns, 0, sizeof t->median_ns);
-    t->step = (t->count + 2) / 4;
+    t->step = t->count / 2;
     t->settled = false;
     t->searching = 0;
     t->searches++;

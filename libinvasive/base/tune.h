@@ -4,8 +4,8 @@
  * (member/control_point.c).
  *
  * Values are at most INV_TUNE_VALUES of the range, evenly or by equal factors.  The search begins
- * with the program's own value and goes on in steps that are halved when neither neighbour is better
- * (hill climbing).  So it finds the best value if times fall and rise once over the range, and else
+ * with the program's own value and steps of half of the range, which are halved when neither neighbour
+ * is better (hill climbing).  So it finds the best value if times fall and rise once over the range, and else
  * one that no neighbour betters.  The time of a value is the median of some iterations: more of them
  * where they differ much, fewer where the value is clearly worse.  When the times of the value that
  * was chosen change for good, the search begins anew from there, but only after ten

@@ -88,7 +88,7 @@ def test_the_best_value_of_a_smooth_curve_is_found(search, low, high, own, best)
 
 @pytest.mark.parametrize("seed", range(4))
 def test_noise_leads_to_no_value_that_is_worse_than_the_programs_own(search, seed):
-    """A tenth of noise, and now and then an iteration three times as long."""
+    """Noise of a tenth, and now and then an iteration three times as long: 2 % worse at most."""
     noise = random.Random(seed)
     cost = bowl(20, 0.1)
 
@@ -97,7 +97,7 @@ def test_noise_leads_to_no_value_that_is_worse_than_the_programs_own(search, see
 
     s = search(1, 64, 30)
     s.run(measured, 600)
-    assert cost(s.look.value) <= 1.005 * cost(30)
+    assert cost(s.look.value) <= 1.02 * cost(30)
 
 
 def test_where_the_value_makes_no_difference_the_programs_own_stays(search):
@@ -118,6 +118,13 @@ def test_a_curve_with_a_step_is_no_obstacle(search):
     s = search(1, 33, 4)
     s.run(lambda value: (0.02 if value > 24 else 0.01) / value ** 0.5, 400)
     assert s.look.value == 24
+
+
+def test_a_hill_in_the_way_is_no_obstacle_if_it_is_narrower_than_half_of_the_range(search):
+    """As where some sizes of blocks share sets of the cache."""
+    s = search(1, 1024, 4)
+    s.run(lambda value: bowl(100, 0.05)(value) if value > 15 else 0.09 if value > 6 else 0.06, 400)
+    assert s.look.value > 15
 
 
 def test_a_search_begins_anew_when_times_have_changed_for_good(search):
