@@ -55,7 +55,7 @@ LIBRARY = [  # what the fuzzers may be linked with: nearly all of rmd, and
     *(TOP / "libinvasive" / f"{name}.c"
       for name in ("base/cpulist base/steady table/core table/scalability table/socket "
                    "table/table table/topology table/trace").split()),
-    *(TOP / "tools" / f"{name}.c" for name in "invade_model invade_regions invade_text".split()),
+    *(TOP / "tools" / f"invade_{name}.c" for name in "controls model regions text".split()),
 ]
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
           "package": 8192, "http": 512, "simulate": 1024, "keeper": 512, "reply": 2048}

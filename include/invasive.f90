@@ -10,7 +10,7 @@
 !     lent = inv_reclaim()
 !
 module invasive
-    use, intrinsic :: iso_c_binding, only: c_bool, c_double, c_float, c_int
+    use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_int, c_null_char
     implicit none
     private
 
@@ -42,6 +42,7 @@ module invasive
 
     public :: inv_invade, inv_reinvade, inv_retreat, inv_claim_now
     public :: inv_announce_workload, inv_announce_scalability, inv_lend, inv_reclaim
+    public :: inv_control_point
 
     interface
         ! Arguments that are absent are NULL in C.  0: done; -1: see invasive.h.
@@ -84,5 +85,22 @@ module invasive
         logical(c_bool) function inv_reclaim() bind(c)
             import :: c_bool
         end function
+
+        integer(c_int) function control_point(name, low, high, value) bind(c, name="inv_control_point")
+            import :: c_char, c_int
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int), value :: low, high
+            integer(c_int), intent(inout) :: value
+        end function
     end interface
+
+contains
+
+    ! Blanks at the end of the name are left out.
+    integer(c_int) function inv_control_point(name, low, high, value)
+        character(*), intent(in) :: name
+        integer(c_int), intent(in) :: low, high
+        integer(c_int), intent(inout) :: value
+        inv_control_point = control_point(trim(name) // c_null_char, low, high, value)
+    end function
 end module

@@ -158,6 +158,43 @@ int inv_announce_workload(double workload);
  */
 int inv_announce_scalability(const struct inv_scalability *scalability);
 
+/*
+ * inv_control_point - a parameter of the program whose best value is found while the program runs: a block
+ * size, a number of pipeline stages, a threshold.  Call it once an iteration, where the iteration begins,
+ * and compute the iteration with *value.  The time from call to call is that of the iteration.
+ *
+ *     int block = 64;
+ *     for (int step = 0; step < steps; step++) {
+ *         inv_control_point("block", 8, 1024, &block);
+ *         advance(field, block);
+ *     }
+ *
+ * name   what reports call it: 1 to 47 bytes, the same in each call; copied
+ * low, high  the least and the largest value that are allowed, low <= high.  Another range than in the
+ *        call before begins a new search
+ * value  in: at the first call the program's own value, which is brought into the range; later what the
+ *        call before has left.  out: the value for the iteration that begins
+ *
+ * Iterations must do the same amount of work, but for some; what changes for good begins a new search.
+ * Results must be right with any value of the range.  A value is tried in 6 to 21 iterations, and some 5
+ * to 15 values are; the value that is chosen is the program's own or a faster one, as
+ * far as noise lets that be told.  With two
+ * points in one loop the times of one are disturbed by the other: call the second when the first has
+ * settled, or give each a loop of its own.
+ * Each process finds its own value.  Where the ranks of a job need the same, let one rank call and
+ * broadcast its value.  `invade --report` tells what was tried and chosen.
+ * No resource manager is needed.  With INVASIVE=off *value stays as it is.
+ *
+ * Returns 0; or -1 with errno set, *value as before, and a line on stderr, once in a process:
+ *   EINVAL  low > high, or no name, or one that is too long, or value is NULL
+ *   ENOSPC  there are 8 control points already
+ *   ENOMEM  no memory
+ * While another thread is in a call, calls leave *value as it is.
+ * Method: Acun et al., "Parallel Programming with Migratable Objects: Charm++ in Practice", SC 2014,
+ * doi:10.1109/SC.2014.58, section III.E; the search is hill climbing (libinvasive/base/tune.h).
+ */
+int inv_control_point(const char *name, int low, int high, int *value);
+
 /* inv_version - "major.minor.patch" of the library; static storage. */
 const char *inv_version(void);
 

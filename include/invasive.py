@@ -19,8 +19,8 @@ import ctypes
 import os
 from typing import NamedTuple
 
-__all__ = ["Claim", "announce_workload", "claim_now", "invade", "lend", "lent", "reclaim",
-           "retreat"]
+__all__ = ["Claim", "announce_workload", "claim_now", "control_point", "invade", "lend", "lent",
+           "reclaim", "retreat"]
 
 _POINTS = 8  # INV_SCALABILITY_POINTS
 
@@ -53,6 +53,8 @@ def _find_library():
         library.inv_lend.restype = library.inv_reclaim.restype = ctypes.c_bool
         library.inv_claim_now.restype = _Claim
         library.inv_announce_workload.argtypes = [ctypes.c_double]
+        library.inv_control_point.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int,
+                                              ctypes.POINTER(ctypes.c_int)]
         library.inv_invade.argtypes = [ctypes.POINTER(_Constraint), ctypes.c_int,
                                        ctypes.POINTER(_Claim)]
     except AttributeError:
@@ -120,3 +122,19 @@ def announce_workload(workload):
     where it is negative or not finite."""
     if _library is not None and _library.inv_announce_workload(workload):
         _raise_errno()
+
+
+def control_point(name, low, high, value):
+    """The value to use in the iteration that begins, of a parameter that is tuned by the time from
+    call to call; `value` is the program's own at first, then what the call before has returned.
+
+    ValueError: low > high, or a name that has not 1 to 47 bytes.  OSError has ENOSPC where there
+    are 8 control points already."""
+    if low > high:
+        raise ValueError(f"control point {name!r}: low {low} is larger than high {high}")
+    if not 0 < len(name.encode()) < 48:
+        raise ValueError(f"the name of control point {name!r} must have 1 to 47 bytes")
+    now = ctypes.c_int(min(max(value, low), high))
+    if _library is not None and _library.inv_control_point(name.encode(), low, high, now):
+        _raise_errno()
+    return now.value

@@ -88,6 +88,8 @@ static const struct argp_option options[] = {
      "time within which a move must have paid for that (default 100)", 0},
     {"power-cap", OPT_KEY + RMD_KEY_POWER_CAP, "WATTS", 0,
      "what the CPUs may take together, or with % what part of the most that they may", 0},
+    {"temperature-limit", OPT_KEY + RMD_KEY_TEMPERATURE_LIMIT, "DEGREES", 0,
+     "keep the CPUs below so many degrees Celsius, by their frequencies or by leaving out cores", 0},
     {"reclaim-bound-us", OPT_KEY + RMD_KEY_RECLAIM_BOUND, "US", 0,
      "an owner takes its core by force after this time (default 5000)", 0},
     {"max-cores", OPT_KEY + RMD_KEY_MAX_CORES, "N", 0, "cores of a user at most", 0},
@@ -280,6 +282,7 @@ static void keep_unreloadable(struct rmd_settings *fresh)
     }
     fresh->smt = rmd.settings.smt;
     fresh->power_cap = rmd.settings.power_cap;
+    fresh->temperature_limit = rmd.settings.temperature_limit;
     fresh->group = rmd.settings.group;
     fresh->gid = rmd.settings.gid;
     fresh->enforce = rmd.settings.enforce;
@@ -526,6 +529,14 @@ static void store_orders(int fd)
         rmd_fd_holder_store_orders(fd);
 }
 
+static bool limit_temperature(void)
+{
+    if (!rmd.settings.temperature_limit || rmd_machine_cool(&rmd.machine, rmd.settings.temperature_limit))
+        return true;
+    rmd_error("--temperature-limit: no sensor tells the temperature of the CPUs (hwmon, thermal zones)");
+    return false;
+}
+
 /* -1, and has said why: end() is to be called then, too. */
 static int start_rmd(void)
 {
@@ -561,6 +572,7 @@ static int start_rmd(void)
     const char *metrics = rmd.settings.text[RMD_KEY_METRICS];
     if (listen_for_clients(several, handed_over) ||
         !rmd_machine_cap(&rmd.machine, rmd.line.sys_root, rmd.settings.power_cap, users.orders) ||
+        !limit_temperature() ||
         (*metrics &&
          rmd_metrics_serve(&rmd.metrics, metrics, rmd_server_control(), &rmd.lock_tries)))
         return -1;

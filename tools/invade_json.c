@@ -138,6 +138,36 @@ static json_t *make_classes(const struct class *all, unsigned count, bool job)
     return list;
 }
 
+static json_t *make_control(const struct control *c)
+{
+    json_t *o = json_object(), *all = json_array();
+    set_value(o, "name", json_string(c->name));
+    set_value(o, "low", json_integer(c->low));
+    set_value(o, "high", json_integer(c->high));
+    set_value(o, "first_value", json_integer(c->first));
+    set_value(o, "value", json_integer(c->now));
+    set_value(o, "settled", json_boolean(c->settled));
+    set_count(o, "searches", c->searches);
+    set_count(o, "iterations", c->iterations);
+    for (unsigned i = 0; i < c->count; i++) {
+        json_t *one = json_object();
+        set_value(one, "value", json_integer(c->tried[i].value));
+        set_count(one, "iterations", c->tried[i].iterations);
+        set_real(one, "median_seconds", c->tried[i].median);
+        json_array_append_new(all, one);
+    }
+    set_value(o, "tried", all);
+    return o;
+}
+
+static json_t *make_controls(const struct process *p)
+{
+    json_t *list = json_array();
+    for (unsigned i = 0; i < p->ncontrols; i++)
+        json_array_append_new(list, make_control(&p->controls[i]));
+    return list;
+}
+
 static json_t *make_process(const struct launch *l, const struct process *p, bool with_sites)
 {
     const struct inv_report *r = p->counters;
@@ -154,6 +184,7 @@ static json_t *make_process(const struct launch *l, const struct process *p, boo
     set_real(o, "useful_core_seconds", p->core);
     set_value(o, "cpu_seconds", p->cpu >= 0 ? json_real(p->cpu) : NULL);
     set_real(o, "owned_core_seconds", p->owned);
+    set_real(o, "energy_joules", p->energy);
     set_real(o, "borrowed_core_seconds", ns_to_seconds(r->borrowed_ns));
     set_real(o, "lent_core_seconds", ns_to_seconds(r->lent_used_ns));
     set_count(o, "lends", r->lends);
@@ -169,6 +200,7 @@ static json_t *make_process(const struct launch *l, const struct process *p, boo
     set_value(o, "context_switch_seconds", p->switching > 0 ? json_real(p->switching) : NULL);
     set_real(o, "team_cost_seconds", p->team_cost);
     set_value(o, "kernel_threads_by", p->tied_by[0] ? json_string(p->tied_by) : NULL);
+    set_value(o, "control_points", make_controls(p));
     if (with_sites) {
         set_value(o, "call_sites", make_sites(&p->sites));
         set_value(o, "parallel_regions", make_functions(&p->functions));
@@ -214,6 +246,7 @@ static json_t *make_job(const struct launch *l, struct job *j, bool with_sites)
     set_real(o, "elapsed_seconds", j->until - j->from);
     set_real(o, "cores", j->cores);
     set_real(o, "useful_core_seconds", j->useful_core);
+    set_real(o, "energy_joules", j->energy);
     set_real(o, "without_moving_seconds", j->unmoved);
     set_value(o, "without_moving_is_bound",
               isnan(j->unmoved) ? NULL : json_boolean(j->unmoved_least));
@@ -263,6 +296,9 @@ static json_t *make_report(struct launch *l, char **command, bool with_sites)
         set_value(o, "elapsed_seconds", l->njobs ? json_real(l->elapsed) : NULL);
         set_value(o, "parallel_efficiency", l->njobs ? json_real(l->efficiency) : NULL);
         set_value(o, "other_programs_core_seconds", l->others >= 0 ? json_real(l->others) : NULL);
+        static const char *const counters[] = {"none", "counted", "unreadable", "vanished"};
+        set_value(o, "energy_counters", json_string(counters[l->counters]));
+        set_value(o, "energy_joules", l->njobs && isfinite(l->energy) ? json_real(l->energy) : NULL);
         for (unsigned i = 0; i < l->njobs; i++)
             json_array_append_new(jobs, make_job(l, &l->jobs[i], with_sites));
     }

@@ -207,6 +207,7 @@ static bool fill_process(struct process *p, const struct launch *l, uint64_t fir
         until = limit_number(load_number(&p->record->until_ns), from, end);
     p->job = p->record ? load_number(&p->record->job) : 0;
     p->end = end_of(c, p->record);
+    p->energy = c->energy == INV_ENERGY_COUNTED ? 1e-6 * (double)c->energy_uj : NAN;
     p->from = ns_to_seconds(from - first);
     p->until = ns_to_seconds(until - first);
     p->owned = end > c->start_ns ? ns_to_seconds(c->owned_ns) * (double)(until - from) /
@@ -218,7 +219,7 @@ static bool fill_process(struct process *p, const struct launch *l, uint64_t fir
         return true;
     fill_classes(p, ns_to_seconds(until - from));
     return fill_sites(p, ns_to_seconds(until - from), asleep) &&
-           regions_fill(p, l->nodes[p->node].cores);
+           regions_fill(p, l->nodes[p->node].cores) && controls_fill(p);
 }
 
 /* --- nodes */
@@ -382,6 +383,7 @@ static bool fill_job(struct job *j, const struct launch *l)
         j->from = smaller_of(j->from, p->from);
         j->until = larger_of(j->until, p->until);
         j->useful_core += p->core;
+        j->energy += p->energy;
         most_useful = larger_of(most_useful, p->useful);
         most_core = larger_of(most_core, p->core);
     }
@@ -518,6 +520,7 @@ static bool fill_jobs(struct launch *l)
     for (unsigned i = 0; i < l->njobs; i++) {
         until = larger_of(until, l->jobs[i].until);
         core += l->jobs[i].useful_core;
+        l->energy += l->jobs[i].energy;
     }
     l->elapsed = until - from;
     l->efficiency = share_of(core, l->ncores * l->elapsed);
@@ -536,6 +539,8 @@ bool launch_fill(struct launch *l, struct rmd_client_report *reports, unsigned c
     for (unsigned i = 0; i < count; i++) {
         first = reports[i].report.start_ns < first ? reports[i].report.start_ns : first;
         l->anonymous = l->anonymous && !reports[i].report.owned_ns;
+        if (!reports[i].report.node && reports[i].report.energy <= INV_ENERGY_GONE)
+            l->counters = reports[i].report.energy;
     }
     for (unsigned i = 0; i < count; i++) {
         reports[i].report.program[INV_NAME_BYTES - 1] = '\0';
@@ -555,6 +560,7 @@ void launch_free(struct launch *l)
     for (unsigned i = 0; l->processes && i < l->count; i++) {
         free(l->processes[i].sites.at);
         free(l->processes[i].functions.at);
+        free(l->processes[i].controls);
     }
     for (unsigned i = 0; l->jobs && i < l->njobs; i++) {
         free(l->jobs[i].sites.at);

@@ -55,6 +55,20 @@ struct functions {
     unsigned count;
 };
 
+/* A control point of a process (invasive.h). */
+struct control {
+    char name[INV_CONTROL_BYTES]; /* printable */
+    int low, high, first, now;    /* the range; the program's own value; the one in use */
+    bool settled;
+    uint64_t searches, iterations; /* iterations: sum over the values */
+    struct tried {
+        int value;
+        uint64_t iterations;
+        double median; /* seconds; NaN: not known */
+    } tried[INV_CONTROL_VALUES]; /* rising values */
+    unsigned count; /* of them */
+};
+
 struct class {
     uint64_t sites, count;
     double length, useful, waiting, core; /* sums over all iterations */
@@ -79,11 +93,14 @@ struct process {
     double from, until;      /* seconds since the first process began */
     double useful, waiting;  /* its main thread, outside and inside waits */
     double core, owned, cpu; /* core-seconds: useful, owned; CPU time, negative when unknown */
+    double energy;           /* joules; NaN: not known, as in the sums of it below */
     struct metrics metrics;  /* gain unused */
     struct class class[INV_CLASSES];
     unsigned classes;
     struct sites sites;
     struct functions functions;
+    struct control *controls;
+    unsigned ncontrols;
     unsigned team_threads; /* the largest team; 0: it had none */
     char tied_by[INV_FUNCTION_BYTES]; /* what keeps its implicit tasks on kernel threads; "": nothing */
     double switching;      /* mean seconds of a context switch; 0: none was timed */
@@ -98,6 +115,7 @@ struct job {
     unsigned launched; /* ranks that its launcher has started, where MPI knows of this one only; 0 */
     double from, until, cores;
     double useful_core; /* core-seconds */
+    double energy;
     struct metrics metrics;
     double unmoved;     /* seconds, had no core moved; NaN: not known */
     bool unmoved_least; /* it is a bound */
@@ -122,6 +140,8 @@ struct launch {
     bool beside; /* its resource manager may have other launches, too: whose cores these are not */
     double elapsed;
     double efficiency; /* of all jobs together */
+    double energy;
+    enum inv_energy counters; /* those of this node */
     double capacity, others; /* core-seconds: of our cores while the command ran, and what other
                                 programs had of them; negative: not known */
     struct node *nodes; /* this one first */
@@ -138,6 +158,9 @@ void launch_free(struct launch *launch);
 bool regions_fill(struct process *process, unsigned cores);
 bool regions_merge(struct job *job);
 void regions_small_teams(struct job *job, const struct launch *launch);
+
+/* invade_controls.c: its control points.  False: no memory. */
+bool controls_fill(struct process *process);
 
 /* invade_symbols.c: names and source lines of the places of `count` sites or functions, which begin with
  * one and have `bytes` bytes each, as far as addr2line knows them. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOP_SITES = 5, TOP_FUNCTIONS = 8, TOP_CLASSES = 4, JOBS_MOST = 16, WHERE_BYTES = 1024 };
+enum { TOP_CONTROLS = 8, TOP_SITES = 5, TOP_FUNCTIONS = 8, TOP_CLASSES = 4, JOBS_MOST = 16, WHERE_BYTES = 1024 };
 
 static void print_process(FILE *to, const struct launch *l, const struct process *p)
 {
@@ -224,6 +224,56 @@ static void print_unmoved(FILE *to, const struct launch *l, const struct job *j)
     fprintf(to, others_matter(l) ? "; inexact beside other programs\n" : "\n");
 }
 
+/* Watts are of the job's part, not of the packages. */
+static void print_energy(FILE *to, const struct launch *l)
+{
+    if (l->counters == INV_ENERGY_FORBIDDEN)
+        fprintf(to, "energy: only root may read the counters of the CPU packages; a resource manager that root runs "
+                    "(rmd(8)) counts it\n");
+    else if (l->counters == INV_ENERGY_GONE)
+        fprintf(to, "energy: not known, since the counters of the CPU packages have vanished\n");
+    else if (isfinite(l->energy) && l->elapsed > 0)
+        fprintf(to, "energy of the CPU packages, by processor time: %.4g J, %.3g W\n", l->energy,
+                l->energy / l->elapsed);
+}
+
+static double median_of(const struct control *c, int value)
+{
+    for (unsigned i = 0; i < c->count; i++)
+        if (c->tried[i].value == value)
+            return c->tried[i].median;
+    return NAN;
+}
+
+/* "control point block, 8 to 1024: 320 for 64, 9.31 ms an iteration for 12.4; 9 values tried ..." */
+static void print_control(FILE *to, const struct job *j, const struct process *p, const struct control *c)
+{
+    double first = median_of(c, c->first), now = median_of(c, c->now);
+    fprintf(to, "control point %s, %d to %d", c->name, c->low, c->high);
+    if (j->count > 1)
+        fprintf(to, ", rank %d", (int)p->counters->rank);
+    fprintf(to, ": %d", c->now);
+    if (c->now != c->first)
+        fprintf(to, " for %d", c->first);
+    if (now > 0)
+        fprintf(to, ", %.3g ms an iteration", 1e3 * now);
+    if (now > 0 && first > 0 && c->now != c->first)
+        fprintf(to, " for %.3g", 1e3 * first);
+    fprintf(to, "; %u value%s tried in %llu iterations%s\n", c->count, rmd_plural(c->count, "s"),
+            (unsigned long long)c->iterations, c->settled ? "" : ", and the search not over");
+}
+
+static void print_controls(FILE *to, const struct job *j)
+{
+    unsigned all = 0;
+    for (unsigned i = 0; i < j->count; i++)
+        for (unsigned k = 0; k < j->at[i].ncontrols; k++)
+            if (all++ < TOP_CONTROLS)
+                print_control(to, j, &j->at[i], &j->at[i].controls[k]);
+    if (all > TOP_CONTROLS)
+        fprintf(to, "and %u more control points\n", all - TOP_CONTROLS);
+}
+
 static void print_job(FILE *to, const struct launch *l, struct job *j)
 {
     if (l->njobs > 1 && j->size)
@@ -241,6 +291,7 @@ static void print_job(FILE *to, const struct launch *l, struct job *j)
     print_team_cost(to, l, j);
     print_small_teams(to, j);
     print_classes(to, j);
+    print_controls(to, j);
     print_functions(to, j);
     print_sites(to, j);
 }
@@ -283,6 +334,7 @@ void launch_print(FILE *to, struct launch *l)
         fprintf(to, "parallel efficiency %5.1f %% of all together\n", 100 * l->efficiency);
     print_strangers(to, l);
     print_others(to, l);
+    print_energy(to, l);
     for (unsigned i = 0; i < l->njobs && i < JOBS_MOST; i++)
         print_job(to, l, &l->jobs[i]);
     if (l->njobs > JOBS_MOST)

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct inv_controls; /* control_point.c */
+
 /* Writer: record.c. */
 struct inv_recording {
     /* Our record, where INVASIVE_REPORT asks for one; else NULL.  release/acquire; partner: the
@@ -19,6 +21,10 @@ struct inv_recording {
     struct inv_record *_Atomic record;
     /* The same; also where it asks only for the names of call sites, for a trace */
     struct inv_record *_Atomic sites;
+    /* What inv_control_point has found out; NULL: it has not been called.  Writer: control_point.c.
+     * release/acquire; partner: another thread that calls it */
+    struct inv_controls *_Atomic controls;
+    _Atomic bool refused; /* a call of it has been refused, which stderr has told */
     pid_t owner; /* whose record it is; written when it begins, by the thread that joins, before `record` */
 };
 extern struct inv_recording inv_recording;

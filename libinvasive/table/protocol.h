@@ -14,7 +14,7 @@
 #include "libinvasive/table/table.h"
 
 #define INV_PROTOCOL_MAGIC UINT32_C(0x44564e49) /* "INVD" */
-enum { INV_PROTOCOL_VERSION = 8 };
+enum { INV_PROTOCOL_VERSION = 9 };
 
 enum inv_request_kind {
     INV_JOIN = 1,    /* become a process; the answer carries the table, writable */
@@ -83,6 +83,10 @@ struct inv_reply {
 
 enum { INV_HOST_BYTES = 64 };
 
+/* Does rmd count the energy of its processes?  No: the machine has no counters (or the process is
+ * on another node); rmd may not read them; or they have vanished while the process ran. */
+enum inv_energy { INV_ENERGY_NONE, INV_ENERGY_COUNTED, INV_ENERGY_FORBIDDEN, INV_ENERGY_GONE };
+
 /* What `invade --report` prints of a process. */
 struct inv_report {
     int32_t pid, rank, size;
@@ -90,8 +94,10 @@ struct inv_report {
     uint32_t left;         /* it went on unmanaged: its numbers end then */
     uint32_t record_bytes; /* 0: it kept no record */
     uint32_t owned_cores;  /* at the end, or now */
+    uint32_t energy;       /* enum inv_energy */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0 when alive */
     uint64_t owned_ns;         /* core time that it owned: the sum over its cores */
+    uint64_t energy_uj;        /* microjoules of the CPU packages, if they are counted */
     uint64_t lends, borrows, reclaims, evictions, reclaim_wait_ns, reclaim_wait_max_ns;
     uint64_t borrowed_ns, lent_used_ns, useful_ns, wait_ns, waits;
     char program[INV_NAME_BYTES];

@@ -27,6 +27,9 @@ enum {
     INV_FUNCTIONS = 4,
     INV_MODULES = 2,
 #endif
+    INV_CONTROLS = 8, /* control points */
+    INV_CONTROL_VALUES = 33,
+    INV_CONTROL_BYTES = 48,
     INV_CLASSES = 16, /* classes of iterations */
     INV_MOMENTS = 64, /* a power of two */
     INV_FUNCTION_BYTES = 48,
@@ -83,6 +86,17 @@ struct inv_function {
     uint64_t offset; /* address of the function, less where the module is loaded */
 };
 
+/* A control point: what has been tried, and what is in use.  Writer: member/control_point.c. */
+struct inv_control_point {
+    char name[INV_CONTROL_BYTES];
+    _Atomic int32_t low, high, first, now; /* the range, the program's own value, the one in use */
+    _Atomic uint32_t settled, searches;    /* is the search over; how many there have been */
+    _Atomic uint32_t values;               /* that may be tried; the numbers of each follow: */
+    _Atomic int32_t value[INV_CONTROL_VALUES];
+    _Atomic uint64_t median_ns[INV_CONTROL_VALUES]; /* of an iteration; 0: it has not been tried */
+    _Atomic uint64_t iterations[INV_CONTROL_VALUES];
+};
+
 struct inv_record {
     _Atomic uint64_t launch; /* INVASIVE_REPORT, a number; 0: nothing is reported */
     _Atomic uint64_t job;    /* the same in processes that share MPI_COMM_WORLD; 0: no MPI */
@@ -113,6 +127,8 @@ struct inv_record {
     _Atomic uint32_t team_threads;
     _Atomic uint32_t functions; /* how many have been asked for; more than INV_FUNCTIONS: no room */
     _Atomic uint64_t switches_timed, switches_ns;
+    _Atomic uint32_t controls; /* how many there are (release: they have names; partner: a reader) */
+    struct inv_control_point control[INV_CONTROLS];
     /* What keeps implicit tasks that wait on their kernel threads (tls.h of libgomp-invasive): the name of a
      * loaded file, "" the program, of a variable, or what a change of stacks would take, such as "shadow stacks".  tied:
      * it has been written (release; partner: a reader of the record); 0: they are contexts, or there was no region. */

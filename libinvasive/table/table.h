@@ -27,7 +27,7 @@
 #include <sys/types.h>
 
 enum {
-    INV_TABLE_VERSION = 11,
+    INV_TABLE_VERSION = 12,
 #ifndef INV_SMALL
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */

@@ -35,6 +35,7 @@ enum inv_verb {
     INV_SUSPEND = 6, /* the job of the process has no core */
     INV_RESUME = 7,  /* it has cores again */
     INV_PRIORITY = 8, /* the job of the process has the priority `cores` */
+    INV_POWER = 9,    /* the CPUs stay below `cores` degrees; 0: no limit, INV_UNSAID: as it is */
 };
 
 enum { INV_WAIT_MAX_MS = 600000 };
@@ -64,11 +65,13 @@ struct inv_outcome {
     uint32_t status;
     uint32_t owned;            /* cores that the process owns, or that are drained */
     uint64_t took_ns;          /* from the request to the effect */
-    uint32_t cores, job_cores; /* INV_LIMIT: what holds now; 0 all */
+    uint32_t cores, job_cores; /* INV_LIMIT: what holds now; 0 all.  INV_POWER: the threshold, 0 none,
+                                  and the highest temperature, degrees; `owned`: per cent of the
+                                  highest speed */
     uint32_t uid;
     int32_t pid;
     uint32_t processes; /* of the job that is suspended or resumed */
-    uint32_t unused;
+    uint32_t sensors;   /* INV_POWER: of temperatures; 0: none is known */
     char text[256]; /* what has happened, or why not and what to do */
 };
 

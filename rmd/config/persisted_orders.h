@@ -12,7 +12,7 @@
 #define RMD_PERSISTED_ORDERS_H
 
 #include "rmd/policy/policy.h"
-#include "rmd/host/power.h"
+#include "rmd/power/power.h"
 #include "libinvasive/table/table.h"
 #include "libinvasive/table/topology.h"
 #include "rmd/config/units.h"

@@ -12,6 +12,7 @@
 #include "libinvasive/table/socket.h"
 #include "libinvasive/table/table.h"
 #include "rmd/loop/text.h"
+#include "rmd/power/thermal.h"
 #include "libinvasive/table/topology.h"
 
 #include <errno.h>
@@ -151,6 +152,7 @@ static const struct {
     [RMD_KEY_PAY_WITHIN] = {"pay-within-ms", "a number from 1 to 3600000", true, false},
     [RMD_KEY_POWER_CAP] = {"power-cap", "watts, such as 95, or a percentage, such as 80%", false,
                            false},
+    [RMD_KEY_TEMPERATURE_LIMIT] = {"temperature-limit", "degrees Celsius from 30 to 120", false, false},
     [RMD_KEY_RECLAIM_BOUND] = {"reclaim-bound-us", "a number from 1 to 60000000", true, false},
     [RMD_KEY_MAX_CORES] = {"max-cores", "a number from 1 to 1024, or all", true, true},
     [RMD_KEY_MAX_JOB_CORES] = {"max-job-cores", "a number from 1 to 1024, or all", true, true},
@@ -207,6 +209,8 @@ static bool set_key(struct rmd_settings *s, struct rmd_user_settings *u, enum rm
         return parse_fraction(value, 1, 3600000, 1e3, &s->tuning.within_s);
     case RMD_KEY_POWER_CAP:
         return !value[strspn(value, "0123456789.%W")] && rmd_power_parse(value, &s->power_cap);
+    case RMD_KEY_TEMPERATURE_LIMIT:
+        return rmd_number(value, RMD_THERMAL_LEAST, RMD_THERMAL_MOST, &s->temperature_limit);
     case RMD_KEY_RECLAIM_BOUND:
         return rmd_number(value, 1, BOUND_MAX_US, &s->reclaim_bound_us);
     case RMD_KEY_MAX_CORES:

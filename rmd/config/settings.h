@@ -8,7 +8,7 @@
 
 #include "rmd/loop/log.h"
 #include "rmd/policy/policy.h"
-#include "rmd/host/power.h"
+#include "rmd/power/power.h"
 #include "rmd/config/units.h"
 
 #include <stddef.h>
@@ -31,6 +31,7 @@ enum rmd_key {
     RMD_KEY_MOVE_COST,
     RMD_KEY_PAY_WITHIN,
     RMD_KEY_POWER_CAP,
+    RMD_KEY_TEMPERATURE_LIMIT,
     RMD_KEY_RECLAIM_BOUND,
     RMD_KEY_MAX_CORES,
     RMD_KEY_MAX_JOB_CORES,
@@ -65,6 +66,7 @@ struct rmd_settings {
     enum rmd_smt smt;
     struct rmd_tuning tuning;
     struct rmd_power_cap power_cap;
+    unsigned temperature_limit; /* degrees Celsius; 0 none */
     unsigned reclaim_bound_us, check_interval_ms;
     enum rmd_group group;
     gid_t gid; /* RMD_GROUP_ONE */

@@ -13,6 +13,7 @@
 #include "rmd/journal/events.h"
 #include "rmd/journal/report.h"
 #include "rmd/policy/policy.h"
+#include "rmd/power/energy.h"
 #include "libinvasive/table/protocol.h"
 #include "rmd/placement/smt.h"
 #include "libinvasive/table/topology.h"
@@ -60,6 +61,7 @@ struct rmd_shared {
     struct rmd_rate_limits rates;
     struct rmd_events events;
     struct rmd_reports_kept reports;
+    struct rmd_energy energy;
     struct rmd_trace *orphans; /* trace.h: traces that end later than their domains */
 };
 

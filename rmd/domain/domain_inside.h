@@ -25,6 +25,7 @@ struct rmd_process {
     double iteration_s;         /* as it was announced last, */
     unsigned iteration_cores;   /* with so many units owned */
     uint64_t start_ns, settled_ns, owned_ns;
+    struct rmd_energy_share energy;
     uint64_t start_ticks; /* procstat.h */
     bool stopped, wanted; /* by a signal, or suspended; it wanted cores then */
     unsigned priority;    /* of its launch (limit.h) */

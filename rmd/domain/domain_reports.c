@@ -31,7 +31,9 @@ struct rmd_report rmd_domain_report_of(struct rmd_domain *d, unsigned slot, uint
                                      .owned_cores = p->owned,
                                      .start_ns = p->start_ns,
                                      .end_ns = end_ns,
-                                     .owned_ns = p->owned_ns};
+                                     .owned_ns = p->owned_ns,
+                                     .energy = d->shared->energy.state,
+                                     .energy_uj = p->energy.energy_uj};
     return rmd_report_of(d->table, slot, &known);
 }
 
@@ -46,6 +48,7 @@ unsigned rmd_domain_begin_reports(struct rmd_domain *d, struct rmd_report_cursor
     inv_assert(t->nliving <= d->live);
     if (d->table)
         rmd_domain_settle(d);
+    rmd_energy_look(&d->shared->energy);
     return d->dead.count + t->nliving;
 }
 

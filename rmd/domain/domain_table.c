@@ -176,8 +176,10 @@ void rmd_domain_close(struct rmd_domain *d)
 {
     rmd_trace_close(d);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used)
-            rmd_domain_unwatch(d, s); /* the loop would come back to what is freed */
+        if (d->procs[s].used) { /* the loop, or a list, would come back to what is freed */
+            rmd_domain_unwatch(d, s);
+            rmd_energy_leave(&d->shared->energy, &d->procs[s].energy, 0);
+        }
     drop_table(d);
     free(d->header);
     rmd_reports_free(&d->shared->reports, &d->dead);

@@ -25,6 +25,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+/* CPU time that the process has told at its end, where it keeps a record. */
+static uint64_t told_cpu_ns(const struct rmd_domain *d, unsigned slot)
+{
+    return atomic_load_explicit(&inv_record_at(d->table, slot)->cpu_ns, memory_order_relaxed);
+}
+
 void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
 {
     struct rmd_process *p = &d->procs[slot];
@@ -41,6 +47,7 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     d->stopped -= p->stopped;
     inv_slot_reap(d->table, slot, &freed); /* at once: other processes wait for these cores */
     rmd_domain_settle(d);
+    rmd_energy_leave(&d->shared->energy, &p->energy, told_cpu_ns(d, slot));
     struct rmd_report report = rmd_domain_report_of(d, slot, p->settled_ns);
     report.report.left = left;
     rmd_debug("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
@@ -195,6 +202,7 @@ static int add_process(struct rmd_domain *d, pid_t pid, int pidfd)
     p->pid = pid;
     p->start_ns = p->settled_ns = inv_now_ns();
     rmd_order_recall(d, p);
+    rmd_energy_join(&d->shared->energy, &p->energy, pid);
     d->live++;
     inv_assert(d->live <= INV_MAX_SLOTS);
     return (int)slot;

@@ -87,7 +87,8 @@ static void save_process(struct rmd_state_process *to, const struct rmd_process 
                                      .launch = p->launch,
                                      .start_ns = p->start_ns,
                                      .settled_ns = p->settled_ns,
-                                     .owned_ns = p->owned_ns};
+                                     .owned_ns = p->owned_ns,
+                                     .energy_uj = p->energy.energy_uj};
 }
 
 /* No two are pinned to the same core. */

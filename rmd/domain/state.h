@@ -16,7 +16,7 @@
 
 enum {
     /* increases with every change of this file, and of the messages of fd_holder.c */
-    RMD_STATE_VERSION = 7,
+    RMD_STATE_VERSION = 8,
     /* of a table's head, which does not change after its creation */
     RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
     RMD_STATE_GROUP = 512, /* bytes; a group whose path is longer is not noted */
@@ -32,6 +32,7 @@ struct rmd_state_process {
     uint32_t least, most; /* cores, as was ordered; order.h */
     uint32_t priority, unused;
     uint64_t start_ticks, job, mark, launch, start_ns, settled_ns, owned_ns;
+    uint64_t energy_uj;
 };
 
 struct rmd_state_copy {

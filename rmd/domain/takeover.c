@@ -124,6 +124,7 @@ static void restore_process(struct rmd_domain *d, unsigned slot,
                               .start_ns = was->start_ns,
                               .settled_ns = was->settled_ns,
                               .owned_ns = was->owned_ns,
+                              .energy = {.energy_uj = was->energy_uj},
                               .start_ticks = was->start_ticks,
                               .loan = was->loan,
                               .stopped = was->stopped,
@@ -134,6 +135,7 @@ static void restore_process(struct rmd_domain *d, unsigned slot,
                               .order = {.least = was->least, .most = was->most}};
     d->stopped += p->stopped;
     d->live++;
+    rmd_energy_join(&d->shared->energy, &p->energy, p->pid);
 }
 
 /* Restores orders, and the cores that rest because of them. */

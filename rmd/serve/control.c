@@ -17,6 +17,7 @@
 #include "rmd/host/rate_limit.h"
 #include "rmd/host/subuid.h"
 #include "rmd/loop/text.h"
+#include "rmd/users/machine.h"
 #include "rmd/users/users.h"
 
 #include <stdarg.h>
@@ -392,6 +393,45 @@ static bool execute_drain(struct rmd_pending *p)
     return true;
 }
 
+static void describe_power(struct inv_outcome *o, const struct rmd_heat *h)
+{
+    o->cores = h->threshold;
+    o->sensors = h->sensors;
+    o->job_cores = (uint32_t)h->hottest;
+    o->owned = (uint32_t)(100 * h->part + 0.5);
+    char warm[64] = "no sensor tells how warm the CPUs are", limit[64] = "no limit";
+    if (h->sensors)
+        snprintf(warm, sizeof warm, "%.1f degrees in the hottest CPU", h->hottest);
+    if (h->threshold)
+        snprintf(limit, sizeof limit, "below %u degrees, by %u %% of the %s", h->threshold, o->owned,
+                 h->by_cores ? "cores" : "highest frequency");
+    snprintf(o->text, sizeof o->text, "%s; %s%s", warm, limit,
+             h->threshold && !h->sensors ? ", which stays until a sensor is back" : "");
+}
+
+static bool execute_power(struct rmd_pending *p)
+{
+    struct rmd_machine_state *m = rmd_users_machine();
+    struct inv_outcome *o = &p->outcome;
+    unsigned degrees = p->command.cores;
+    p->asks = true; /* it has its effect over time */
+    o->uid = INV_UNSAID;
+    if (degrees == INV_UNSAID)
+        degrees = m->heat.threshold;
+    else if (!p->asker.operator)
+        return set_refusal(o, "only root and the user that runs rmd may limit temperatures");
+    else if (degrees && (degrees < RMD_THERMAL_LEAST || degrees > RMD_THERMAL_MOST))
+        return set_refusal(o, "%u degrees are no threshold: use %d to %d", degrees, RMD_THERMAL_LEAST, RMD_THERMAL_MOST);
+    else if (!rmd_machine_cool(m, degrees))
+        return set_refusal(o, "no sensor tells the temperature of the CPUs (hwmon, thermal zones)");
+    else
+        rmd_log(RMD_NOTICE, degrees ? "the CPUs are to stay below %u degrees" : "no limit of temperature any more", degrees);
+    if (!degrees)
+        rmd_machine_cool(m, 0); /* looks at the sensors */
+    describe_power(o, &m->heat);
+    return true;
+}
+
 /* --- waiting for the effect */
 
 static void send_answer(struct rmd_pending *p, enum inv_outcome_status status)
@@ -547,6 +587,8 @@ static bool execute_command(struct rmd_pending *p)
         return execute_limit(p);
     case INV_DRAIN:
         return execute_drain(p);
+    case INV_POWER:
+        return execute_power(p);
     default:
         return set_refusal(&p->outcome, "command %u is unknown: mixed installations?",
                            p->command.verb);

@@ -43,9 +43,67 @@ const double *rmd_machine_delivered(const struct rmd_machine_state *m)
     return m->delivery.delivered;
 }
 
-int rmd_machine_watch(struct rmd_machine_state *m, const struct inv_topology *topology,
-                      const char *root, void (*sampled)(void))
+/* --- heat */
+
+static void set_speed(struct rmd_machine_state *m, double part)
 {
+    struct rmd_heat *h = &m->heat;
+    h->part = part;
+    if (!h->by_cores && rmd_power_slow(&m->power, part)) {
+        h->by_cores = part < 1;
+        if (h->by_cores)
+            rmd_log(RMD_NOTICE, "frequencies cannot be set (%s): heat is limited by leaving out cores",
+                    strerror(errno));
+    }
+    if (h->by_cores)
+        h->limited(part);
+}
+
+static void heat_timer_expired(struct rmd_source *source, uint32_t events)
+{
+    struct rmd_machine_state *m =
+        (void *)((char *)source - offsetof(struct rmd_machine_state, heat.timer));
+    struct rmd_heat *h = &m->heat;
+    double last = h->hottest;
+    (void)events;
+    if (!rmd_timer_rang(source) || !h->threshold)
+        return;
+    unsigned had = h->sensors;
+    h->sensors = rmd_thermal_look(m->root, &h->hottest);
+    if (!had != !h->sensors)
+        rmd_log(h->sensors ? RMD_NOTICE : RMD_WARNING,
+                h->sensors ? "the temperature of the CPUs is known again"
+                           : "no sensor tells the temperature of the CPUs any more: the limit of %.0f %% stays",
+                100 * h->part);
+    if (!h->sensors)
+        return;
+    double part = rmd_thermal_next(h->part, h->hottest, had ? last : h->hottest, h->threshold);
+    if (part < h->part || part > h->part)
+        set_speed(m, part);
+}
+
+bool rmd_machine_cool(struct rmd_machine_state *m, unsigned degrees)
+{
+    struct rmd_heat *h = &m->heat;
+    unsigned sensors = h->timer.ready ? rmd_thermal_look(m->root, &h->hottest) : 0;
+    if (degrees && !sensors) {
+        errno = ENODEV;
+        return false;
+    }
+    h->sensors = sensors;
+    h->threshold = degrees;
+    if (!degrees && h->part < 1)
+        set_speed(m, 1);
+    h->by_cores &= degrees > 0;
+    if (h->timer.ready)
+        rmd_ring_every(&h->timer, degrees ? RMD_THERMAL_PERIOD_MS : 0);
+    return true;
+}
+
+int rmd_machine_watch(struct rmd_machine_state *m, const struct inv_topology *topology,
+                      const char *root, void (*sampled)(void), void (*limited)(double part))
+{
+    m->heat.part = 1;
     if (topology->emulated && !*root)
         return 0; /* what real cores deliver says nothing */
     for (unsigned c = 0; c < topology->ncores; c++)
@@ -53,7 +111,11 @@ int rmd_machine_watch(struct rmd_machine_state *m, const struct inv_topology *to
     m->ncores = topology->ncores;
     m->root = root;
     m->sampled = sampled;
-    return rmd_timer_open(&m->timer, sample_timer_expired);
+    m->heat.limited = limited;
+    return rmd_timer_open(&m->timer, sample_timer_expired) ||
+                   rmd_timer_open(&m->heat.timer, heat_timer_expired)
+               ? -1
+               : 0;
 }
 
 static void save_power(void *orders, const struct rmd_power_knob *knob, unsigned count)
@@ -83,6 +145,9 @@ bool rmd_machine_cap(struct rmd_machine_state *m, const char *root, struct rmd_p
                      struct rmd_persisted *orders)
 {
     bool undone = undo_former_cap(root, orders);
+    m->power.root = root;
+    m->power.note = save_power;
+    m->power.context = orders;
     if (cap.amount <= 0)
         return true;
     if (undone && !rmd_power_limit(&m->power, root, cap, save_power, orders)) {

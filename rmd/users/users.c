@@ -78,6 +78,7 @@ static struct {
     uint64_t asked_ns[INV_MAX_CORES];
     bool away[INV_MAX_CORES]; /* offline: no user's */
     unsigned naway;
+    unsigned hot; /* units that are left out because of heat: the last ones */
     bool drained[INV_MAX_CORES]; /* whole units */
     /* No process of the launch was bound to them by another resource manager that binds all of its
      * processes.  Written when one joins, read when cores are divided; all false for several
@@ -213,6 +214,7 @@ static void check_timer_expired(struct rmd_source *source, uint32_t events)
     }
     for (struct user *u = users.first; u; u = u->next)
         rmd_quota_watch_follow(&u->quota);
+    rmd_energy_look(&users.shared.energy);
     rmd_nonmembers_scan(&users.nonmembers);
     rmd_enforcement_remove_leftovers(&users.enforcement);
     if (changed)
@@ -269,7 +271,7 @@ static bool unit_has_any(unsigned unit, const bool set[INV_MAX_CORES])
     return false;
 }
 
-/* Units with a CPU that is offline or outside, and drained units, are no user's: sets gone[], and
+/* Units with a CPU that is offline or outside, drained units, and the last ones because of heat, are no user's: sets gone[], and
  * returns their number.  If no unit is left, drained ones are used, and as a last resort all. */
 static unsigned units_away(bool gone[INV_MAX_CORES])
 {
@@ -277,7 +279,8 @@ static unsigned units_away(bool gone[INV_MAX_CORES])
         unsigned n = 0;
         for (unsigned k = 0; k < users.units.count; k++)
             n += gone[k] = unit_has_any(k, users.away) || unit_has_any(k, users.outside) ||
-                           (also_drained && users.drained[users.units.first[k]]);
+                           (also_drained && (users.drained[users.units.first[k]] ||
+                                             k >= users.units.count - users.hot));
         if (n < users.units.count)
             return n;
     }
@@ -500,6 +503,19 @@ static void handle_quota_changed(void)
         rmd_domain_set_paced(u->domain, rmd_quota_watch_cores(&u->quota) > 0);
     divide_cores();
 }
+
+/* This part of the units may be used because of heat, one at least. */
+static void limit_heat(double part)
+{
+    unsigned hot = (unsigned)((1 - part) * users.units.count);
+    if (hot == users.hot)
+        return;
+    users.hot = hot < users.units.count ? hot : users.units.count - 1;
+    users.enforcement.required = true;
+    divide_cores();
+}
+
+struct rmd_machine_state *rmd_users_machine(void) { return users.options.machine; }
 
 /* --- users */
 
@@ -734,13 +750,15 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
     rmd_units_of(&users.units, &users.topology, s->smt);
     if (users.options.several)
         use_subuids(s->text[RMD_KEY_SUBUID]);
+    if (!users.topology.emulated || *o->sys_root)
+        rmd_energy_open(&users.shared.energy, o->sys_root, users.topology.ncores);
     if (rmd_enforcement_begin(&users.enforcement, &users.topology,
                               users.topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
                               s->text[RMD_KEY_CGROUP]) ||
         rmd_nonmembers_begin(&users.nonmembers, &users.enforcement) ||
         rmd_timer_open(&users.bound_timer, bound_timer_expired) ||
         rmd_timer_open(&users.check_timer, check_timer_expired) ||
-        rmd_machine_watch(o->machine, &users.topology, o->sys_root, handle_sample))
+        rmd_machine_watch(o->machine, &users.topology, o->sys_root, handle_sample, limit_heat))
         return -1;
     if (users.options.several)
         return 0;

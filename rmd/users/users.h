@@ -111,6 +111,9 @@ void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd);
 void rmd_users_former_cores(struct inv_topology *topology, const char *sys_root);
 void rmd_users_take_over(void);
 
+/* As given to rmd_users_open. */
+struct rmd_machine_state *rmd_users_machine(void);
+
 /* Processes of all users. */
 unsigned rmd_users_live(void);
 

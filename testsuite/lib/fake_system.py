@@ -37,6 +37,14 @@ def put_zone(root, zone, name, most, enabled=1):
     put(root, RAPL.format(zone, "power_limit_uw"), (most - 7) * 10**6)
 
 
+def put_energy(root, zone, microjoules, name=None, most=None):
+    """What the counter of a zone of powercap says; the first time with its name and range."""
+    if name:
+        put(root, ZONE.format(zone, "name"), name)
+        put(root, ZONE.format(zone, "max_energy_range_uj"), most or 10**12)
+    put(root, ZONE.format(zone, "energy_uj"), microjoules)
+
+
 def put_online(root, text):
     path = root / "sys/devices/system/cpu/online"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -70,6 +70,8 @@ static void print_structures(void)
     BEGIN(inv_report);
     FIELD(inv_report, pid);
     FIELD(inv_report, alive);
+    FIELD(inv_report, energy);
+    FIELD(inv_report, energy_uj);
     BEGIN(inv_control);
     FIELD(inv_control, request);
     FIELD(inv_control, verb);
@@ -150,6 +152,9 @@ static void print_constants(void)
     CONSTANT(INV_OK);
     CONSTANT(INV_E_PROTOCOL);
     CONSTANT(INV_E_UID);
+    CONSTANT(INV_ENERGY_COUNTED);
+    CONSTANT(INV_ENERGY_FORBIDDEN);
+    CONSTANT(INV_ENERGY_GONE);
     CONSTANT(INV_LIMIT);
     CONSTANT(INV_UNSAID);
     CONSTANT(INV_NOT_YET);

@@ -26,15 +26,26 @@ CLASS = {"id": (str, None), "count": int, "elapsed_seconds": float, "useful_seco
          "waiting_seconds": float, "useful_core_seconds": float, "metrics": EFFICIENCIES}
 
 
+SIGNED = "a whole number"  # others are not negative
+
+
+CONTROL = {"name": str, "low": SIGNED, "high": SIGNED, "first_value": SIGNED, "value": SIGNED,
+           "settled": bool, "searches": int, "iterations": int,
+           "tried": [{"value": SIGNED, "iterations": int, "median_seconds": (float, None)}]}
+
+
 PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None), "end": str,
            "start_seconds": float, "elapsed_seconds": float, "useful_seconds": float,
            "waiting_seconds": float, "useful_core_seconds": float, "cpu_seconds": (float, None),
-           "owned_core_seconds": float, "borrowed_core_seconds": float,
+           "owned_core_seconds": float, "energy_joules": (float, None),
+           "borrowed_core_seconds": float,
            "lent_core_seconds": float, "lends": int, "borrows": int, "reclaims": int,
            "evictions": int, "reclaim_wait_seconds": float, "reclaim_wait_longest_seconds": float,
            "sleeping_waits": int, "metrics": EFFICIENCIES, "iteration_classes": [CLASS],
            "team_threads": (int, None), "context_switch_seconds": (float, None),
-           "team_cost_seconds": float, "kernel_threads_by": (str, None), "call_sites": [SITE],
+           "team_cost_seconds": float, "kernel_threads_by": (str, None),
+           "control_points": [CONTROL],
+           "call_sites": [SITE],
            "parallel_regions": [REGIONS]}
 
 
@@ -42,7 +53,7 @@ JOB = {"program": (str, None), "mpi": bool, "ranks": (int, None), "missing_ranks
        "launched_ranks": (int, None), "without_moving_seconds": (float, None),
        "without_moving_is_bound": (bool, None),
        "start_seconds": float, "elapsed_seconds": float, "cores": float,
-       "useful_core_seconds": float, "metrics": JOB_METRICS,
+       "useful_core_seconds": float, "energy_joules": (float, None), "metrics": JOB_METRICS,
        "iteration_classes": [{**CLASS, "metrics": JOB_METRICS}], "call_sites": [SITE],
        "team_cost_seconds": float, "small_teams_seconds": (float, None),
        "parallel_regions": [REGIONS], "processes": [PROCESS]}
@@ -55,7 +66,8 @@ UNMANAGED = {"invade_report": int, "invade_version": str, "command": [str], "man
 REPORT_SCHEMA = {**UNMANAGED, "exit_code": (int, None), "signal": (int, None), "cores": int,
           "nodes": [{"name": str, "cores": int}], "cores_shared": bool, "emulated": bool,
           "elapsed_seconds": (float, None), "parallel_efficiency": (float, None),
-          "other_programs_core_seconds": (float, None)}
+          "other_programs_core_seconds": (float, None), "energy_counters": str,
+          "energy_joules": (float, None)}
 
 
 def check_schema(value, schema, where="report"):
@@ -70,6 +82,8 @@ def check_schema(value, schema, where="report"):
             check_schema(item, schema[0], f"{where}[{number}]")
     elif isinstance(schema, tuple):
         assert value is None or type(value) is schema[0], f"{where}: {value!r}"
+    elif schema is SIGNED:
+        assert type(value) is int, f"{where}: {value!r}"
     else:
         assert type(value) is schema, f"{where}: {value!r}"
         assert schema is bool or schema is str or value >= 0, f"{where}: {value!r}"

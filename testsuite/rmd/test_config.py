@@ -94,6 +94,8 @@ def test_a_good_file_is_taken_without_a_word(check, text):
                           "3600000"),
     ("power-cap = 0", "key 'power-cap': '0' is not allowed: use watts, such as 95, or a "
                       "percentage, such as 80%"),
+    ("temperature-limit = 29", "key 'temperature-limit': '29' is not allowed: use degrees "
+     "Celsius from 30 to 120"),
     ("power-cap = 101%", "key 'power-cap': '101%' is not allowed"),
     ("power-cap = 0x5f", "key 'power-cap': '0x5f' is not allowed"),
     ("power-cap = 95 W", "key 'power-cap': '95 W' is not allowed"),
@@ -241,7 +243,7 @@ def test_the_example_says_what_holds_without_it(check, top):
     lines = [line[1:] if line[:1] == "#" and line[1:2] not in (" ", "") else line
              for line in meant.splitlines()]
     assert check("\n".join(lines)) == (0, [])
-    assert sum(" = " in line for line in lines) == 23
+    assert sum(" = " in line for line in lines) == 24
 
 
 @pytest.mark.timeout(300)

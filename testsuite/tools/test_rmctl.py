@@ -156,7 +156,8 @@ COMMANDS = {  # what each command is given, at least once
     "status": [""], "top": ["--batch -n 2 --delay=0.05"], "policy": ["", "fair"],
     "shrink": ["{pid} 2", "{pid} --reset"], "expand": ["{pid} 1"], "pin": ["{pid} 0"],
     "suspend": ["{pid}"], "resume": ["{pid}"], "priority": ["{pid} 40"],
-    "limit": ["", "--job-cores=3"], "drain": ["3", "", "--undo 3"], "events": [""],
+    "limit": ["", "--job-cores=3"], "drain": ["3", "", "--undo 3"], "power": [""],
+    "events": [""],
     "trace": ["start {file}", "stop"], "metrics": [""], "help": [""],
     "simulate": ["--machine=4 --generate=constant,pieces=3 --schedules=lending",
                  "--machine=4 --generate=constant,pieces=3 --schedules=makespan --decisions"]}
@@ -259,6 +260,7 @@ def test_the_manual_lists_the_fields_of_json(rmd, tell, top, tmp_path):
     for name, _, out, _ in [*all_commands(tell, r, "after", **names),
                             *all_commands(tell, r, "after", **names),
                             ("shrink", *tell(r, "shrink", "1", "1", "--json")),
+                            ("power", *tell(r, "power", "--threshold=70", "--json")),
                             ("status", *tell(r, "status", "--json")),
                             ("trace", *tell(r, "trace", "stop", "--json"))]:
         printed.setdefault(name, set()).update(*(paths(v) for v in documents(out)))

@@ -38,6 +38,7 @@ struct rmctl_command {
     COMMAND(priority)                                                                              \
     COMMAND(limit)                                                                                 \
     COMMAND(drain)                                                                                 \
+    COMMAND(power)                                                                                 \
     COMMAND(events)                                                                                \
     COMMAND(trace)                                                                                 \
     COMMAND(metrics)                                                                               \

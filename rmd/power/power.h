@@ -52,6 +52,13 @@ struct rmd_power {
  */
 int rmd_power_limit(struct rmd_power *power, const char *root, struct rmd_power_cap cap,
                     rmd_power_note *note, void *context);
+/*
+ * rmd_power_slow - lets all CPUs go at this part of their highest frequency, but no slower than their
+ * lowest and no faster than the cap and the setting of before allow; 1: as these say.  After
+ * rmd_power_limit, or with zeros but for root, note and context.
+ * Returns 0; or -1 with errno: ENOTSUP no CPU has frequencies that can be set, else of writing.
+ */
+int rmd_power_slow(struct rmd_power *power, double part);
 /* Everything as it was before.  Called again: nothing. */
 void rmd_power_restore(struct rmd_power *power);
 /* The same of what a former rmd has set.  What is not there any more is left out.  False with

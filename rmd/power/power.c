@@ -5,7 +5,7 @@
  * the long-term one.  devices/system/cpu/cpuN/cpufreq has the frequencies.
  */
 #define _GNU_SOURCE
-#include "rmd/host/power.h"
+#include "rmd/power/power.h"
 
 #include <errno.h>
 #include <math.h>
@@ -168,6 +168,41 @@ int rmd_power_limit(struct rmd_power *p, const char *root, struct rmd_power_cap 
     rmd_power_restore(p);
     errno = saved;
     return -1;
+}
+
+/* Adds the frequencies of all CPUs, unless the cap is by them.  False: there are none. */
+static bool add_frequencies(struct rmd_power *p)
+{
+    unsigned had = p->count;
+    for (unsigned i = 0; i < p->count; i++)
+        if (p->knob[i].kind == RMD_POWER_CPU)
+            return true;
+    for (unsigned cpu = 0; cpu < RMD_POWER_KNOBS; cpu++)
+        plan_setting(p, RMD_POWER_CPU, cpu, 1e18); /* leaves it as it is */
+    if (p->count > had)
+        p->note(p->context, p->knob, p->count);
+    return p->count > had;
+}
+
+int rmd_power_slow(struct rmd_power *p, double part)
+{
+    if (!add_frequencies(p)) {
+        errno = ENOTSUP;
+        return -1;
+    }
+    for (unsigned i = 0; i < p->count; i++) {
+        uint64_t highest, lowest = 0;
+        struct rmd_sysfile high = rmd_sysfile(p->root, CPU "cpuinfo_max_freq", p->knob[i].number);
+        struct rmd_sysfile low = rmd_sysfile(p->root, CPU "cpuinfo_min_freq", p->knob[i].number);
+        struct rmd_sysfile file = file_of(p->root, &p->knob[i]);
+        if (p->knob[i].kind != RMD_POWER_CPU || !rmd_sysfile_read(&high, &highest))
+            continue; /* a package, or offline now */
+        rmd_sysfile_read(&low, &lowest);
+        uint64_t f = (uint64_t)fmax((double)lowest, part * (double)highest + 0.5);
+        if (!rmd_sysfile_write(&file, part < 1 && f < p->value[i] ? f : p->value[i]))
+            return -1;
+    }
+    return 0;
 }
 
 bool rmd_power_put_back(const char *root, const struct rmd_power_knob *knob, unsigned count)

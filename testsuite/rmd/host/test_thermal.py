@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The CPUs stay below a temperature: the loop (rmd/power/thermal.c) on a simulated chip, and rmd on
+files below a root of the test's own."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from lib.build import TOP
+from lib.fake_system import FREQ, put
+from lib.rmd import Rmd
+from lib.small_programs import compile_text
+from lib.waiting import eventually, until
+
+HWMON = "/sys/class/hwmon/hwmon2/{}"
+
+
+# --- the loop on a chip
+
+class Chip:
+    """Warms up with the cube of its speed, and a static part, over its surroundings."""
+
+    def __init__(self, seconds=8.0, full=60.0, static=10.0, around=30.0):
+        self.seconds, self.full, self.static, self.around = seconds, full, static, around
+        self.degrees = around
+
+    def steady(self, part):
+        return self.around + self.static + self.full * part**3
+
+    def run(self, part, load=1.0, period=1.0):
+        goal = self.around + (self.steady(part) - self.around) * load
+        for _ in range(10):
+            self.degrees += (goal - self.degrees) * period / 10 / self.seconds
+
+    def best(self, threshold):
+        """The highest constant speed that stays below."""
+        return min(1, max(0, (threshold - self.around - self.static) / self.full) ** (1 / 3))
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    text = (TOP / "testsuite/rmd/programs/thermal.c").read_text()
+    return compile_text(tmp_path_factory.mktemp("thermal") / "thermal", text, "-std=gnu17",
+                        f"-I{TOP}", TOP / "rmd/power/thermal.c", TOP / "rmd/host/sysfile.c", "-lm")
+
+
+@pytest.fixture
+def controlled(program):
+    """controlled(CHIP, THRESHOLD, LOAD, DIGITS) - temperature and speed of each of 300 looks, by a
+    sensor of so many digits"""
+
+    def run(chip, threshold, load=lambda _: 1.0, digits=3):
+        found = []
+        with subprocess.Popen([program, str(threshold)], text=True, bufsize=1,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            for look in range(300):
+                process.stdin.write(f"{chip.degrees:.{digits}f}\n")
+                part = float(process.stdout.readline())
+                chip.run(part, load(look))
+                found.append((chip.degrees, part))
+            process.stdin.close()
+            assert process.wait(60) == 0
+        return found
+
+    return run
+
+
+@pytest.mark.parametrize("threshold", [60, 75, 90])
+@pytest.mark.parametrize("seconds", [4.0, 8.0, 30.0])
+@pytest.mark.parametrize("digits,cost", [(3, 1.015), (0, 1.06)])
+def test_a_chip_stays_below_the_threshold_at_nearly_its_best_speed(
+        controlled, seconds, threshold, digits, cost):
+    """`cost`: in time, over the best constant speed."""
+    chip = Chip(seconds)
+    looks = controlled(chip, threshold, digits=digits)
+    assert max(degrees for degrees, _ in looks) < threshold + 0.5
+    later = [part for _, part in looks[100:]]
+    assert sum(later) / len(later) > chip.best(threshold) / cost
+
+
+def test_a_chip_that_stays_cool_is_not_slowed(controlled):
+    assert {part for _, part in controlled(Chip(full=20.0), 70)} == {1.0}
+
+
+def test_load_that_comes_and_goes_does_not_make_the_chip_too_warm(controlled):
+    looks = controlled(Chip(), 70, lambda look: 1.0 if look // 30 % 2 else 0.2)
+    assert max(degrees for degrees, _ in looks) < 72
+    assert max(part for _, part in looks[100:]) > 0.9  # while there is little load
+
+
+def test_a_chip_that_is_always_too_warm_keeps_the_least_speed(controlled):
+    looks = controlled(Chip(around=90.0), 60)
+    assert looks[-1][1] == 0.2
+
+
+# --- rmd
+
+def text_of(file):
+    return int(file.read_text() or 0)
+
+
+@pytest.fixture
+def machine(build, tmp_path):
+    """machine(OPTION..., cpufreq=True, sensor=DEGREES) - an rmd on a machine of two CPUs"""
+    started = []
+
+    def start(*options, cpufreq=True, sensor=50, frequency=2900000):
+        if sensor:
+            put(tmp_path, HWMON.format("name"), "coretemp")
+            put(tmp_path, HWMON.format("temp1_input"), 40000)
+            warm(sensor)
+        for cpu in range(2 if cpufreq else 0):
+            put(tmp_path, FREQ.format(cpu, "cpuinfo_max_freq"), 3000000)
+            put(tmp_path, FREQ.format(cpu, "cpuinfo_min_freq"), 1500000)
+            put(tmp_path, FREQ.format(cpu, "scaling_max_freq"), frequency)
+        started.append(Rmd(build, "--emulate-cores=4", f"--sys-root={tmp_path}", *options))
+        return started[-1]
+
+    def warm(degrees):
+        put(tmp_path, HWMON.format("temp2_input"), degrees * 1000)
+
+    start.warm = warm
+    def frequency(cpu=1):  # rmd writes into the file, as into one of sysfs: it may be empty
+        return until(lambda: text_of(tmp_path / FREQ.format(cpu, "scaling_max_freq").lstrip("/")))
+
+    start.frequency = frequency
+    start.root = tmp_path
+    yield start
+    for one in started:
+        one.close()
+
+
+def test_frequencies_fall_while_it_is_too_warm_and_are_back_at_the_end(machine, ask):
+    r = machine("--temperature-limit=70")
+    assert ask(r, "power")["threshold"] == 70 and machine.frequency() == 2900000
+    machine.warm(90)
+    eventually(machine.frequency, 1500000)  # the least of these CPUs
+    said = ask(r, "power")
+    assert (said["temperature"], said["sensors"]) == (90, 2) and said["speed_percent"] < 60
+    machine.warm(40)
+    eventually(lambda: machine.frequency() > 1500000, True)
+    r.close()
+    assert machine.frequency() == 2900000
+
+
+def test_a_threshold_by_rmctl_holds_until_it_is_off(machine, ask, tell):
+    r = machine()
+    assert ask(r, "power")["threshold"] is None
+    machine.warm(90)
+    assert ask(r, "power", "--threshold=70")["outcome"] == "done"
+    eventually(lambda: machine.frequency() < 2900000, True)
+    assert "90.0 degrees in the hottest CPU; below 70 degrees, by " in tell(r, "power")[1]
+    assert ask(r, "power", "--threshold=off")["threshold"] is None
+    assert machine.frequency() == 2900000 and ask(r, "power")["speed_percent"] == 100
+
+
+def test_where_no_frequency_can_be_set_cores_are_left_out(machine, ask):
+    r = machine("--temperature-limit=70", cpufreq=False)
+    member, = r.joined(1, 0)
+    assert member.owners() == [0, 0, 0, 0]
+    machine.warm(90)
+    eventually(lambda: member.owners().count(0), 1)
+    assert "% of the cores" in ask(r, "power")["text"]
+    ask(r, "power", "--threshold=off")
+    eventually(member.owners, [0, 0, 0, 0])
+
+
+def test_when_sensors_vanish_the_limit_stays_and_is_told_once(machine, ask):
+    r = machine("--temperature-limit=70")
+    machine.warm(90)
+    eventually(machine.frequency, 1500000)
+    for name in ("temp1_input", "temp2_input"):
+        (machine.root / HWMON.format(name).lstrip("/")).unlink()
+    eventually(lambda: ask(r, "power")["sensors"], 0)
+    said = ask(r, "power")
+    assert said["temperature"] is None and "stays until a sensor is back" in said["text"]
+    assert machine.frequency() == 1500000
+    machine.warm(40)
+    eventually(lambda: machine.frequency() > 1500000, True)
+    assert r.close().count("no sensor tells the temperature") == 1
+    assert machine.frequency() == 2900000
+
+
+@pytest.mark.parametrize("words,why", [
+    (["--threshold=29"], "use degrees Celsius from 30 to 120, or off"),
+    (["--threshold=hot"], "use degrees Celsius from 30 to 120, or off"),
+    (["--threshold=70"], "no sensor tells the temperature of the CPUs")])
+def test_a_threshold_that_cannot_be_is_refused(machine, tell, words, why):
+    r = machine(sensor=None)
+    code, out, err = tell(r, "power", *words)
+    assert code and not out and why in err
+
+
+def test_a_limit_in_the_configuration_needs_a_sensor(build, tmp_path):
+    done = subprocess.run([build / "bin/rmd", "--emulate-cores=2", f"--sys-root={tmp_path}",
+                           f"--socket=@rmd-test-heat-{tmp_path.name}", "--temperature-limit=70"],
+                          check=False, capture_output=True, text=True, timeout=20)
+    assert done.returncode and "--temperature-limit: no sensor tells" in done.stderr
+
+
+def test_the_frequencies_of_before_are_back_after_rmd_was_killed(mortal, tmp_path):
+    put(tmp_path, HWMON.format("name"), "k10temp")
+    put(tmp_path, HWMON.format("temp1_input"), 90000)
+    for name, value in (("cpuinfo_max_freq", 3000000), ("cpuinfo_min_freq", 1500000),
+                        ("scaling_max_freq", 2900000)):
+        put(tmp_path, FREQ.format(0, name), value)
+    s = mortal("emulate-cores = 2\ntemperature-limit = 70\n", f"--sys-root={tmp_path}")
+    limit = tmp_path / FREQ.format(0, "scaling_max_freq").lstrip("/")
+    eventually(lambda: text_of(limit), 1500000)
+    s.die()
+    put(tmp_path, HWMON.format("temp1_input"), 40000)
+    s.begin()
+    assert text_of(limit) == 2900000
