@@ -26,6 +26,7 @@ bool inv_lend(void) FILTERED
 bool inv_reclaim(void) FILTERED
 int inv_announce_workload(double workload) FILTERED
 int inv_announce_scalability(const struct inv_scalability *scalability) FILTERED
+double inv_core_speed(void) FILTERED
 const char *inv_version(void) FILTERED
 int inv_tool_register(const struct inv_tool *tool, unsigned version) FILTERED
 void inv_tool_unregister(void) FILTERED

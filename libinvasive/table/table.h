@@ -27,7 +27,7 @@
 #include <sys/types.h>
 
 enum {
-    INV_TABLE_VERSION = 11,
+    INV_TABLE_VERSION = 12,
 #ifndef INV_SMALL
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
@@ -40,6 +40,7 @@ enum {
     INV_ARRIVAL_LINES = 4096, /* cache lines for arrival boards (arrival_board.h) */
     INV_NAME_BYTES = 64,
     INV_GRAPH_WORDS = 8, /* points of a scalability graph */
+    INV_WHOLE_SPEED = 1000, /* speed of a core: thousandths of the fastest one's */
 };
 #define INV_TABLE_MAGIC UINT64_C(0x31656c6261766e69) /* "invable1" */
 
@@ -120,6 +121,8 @@ struct inv_core {
     uint8_t apart;              /* enum inv_apart, from the core before: two cores are as far
                                    apart as the farthest step between them; rmd, at creation.
                                    A hint: where to look for a free core first */
+    uint16_t speed;             /* of the fastest core's, 1..INV_WHOLE_SPEED; rmd, at creation.  A
+                                   hint: how fine teams are to be; what emulated work takes */
 } __attribute__((aligned(128)));
 
 enum inv_slot_state { INV_SLOT_FREE = 0, INV_SLOT_LIVE = 1, INV_SLOT_DEAD = 2 };

@@ -24,17 +24,22 @@ static const char *name_slot(int slot, char text[16])
 
 static void print_cores(const struct view *v, const struct inv_admin_snapshot *o)
 {
-    printf("%5s %5s %6s %7s %8s %-7s %s\n", "core", "cpu", "owner", "holder", "thread", "reclaim",
-           "away");
+    bool uneven = false;
+    for (unsigned c = 1; c < v->ncores; c++)
+        uneven |= v->core[c].speed != v->core[0].speed;
+    printf("%5s %5s %s%6s %7s %8s %-7s %s\n", "core", "cpu", uneven ? "speed " : "", "owner", "holder",
+           "thread", "reclaim", "away");
     for (unsigned c = 0; c < v->ncores; c++) {
         const struct view_core *core = &v->core[c];
-        char owner[16], holder[16], cpu[16] = "-", thread[16] = "-";
+        char owner[16], holder[16], cpu[16] = "-", thread[16] = "-", speed[16] = "";
         if (core->cpu >= 0)
             snprintf(cpu, sizeof cpu, "%d", core->cpu);
+        if (uneven)
+            snprintf(speed, sizeof speed, "%5.2f ", core->speed);
         if (core->thread)
             snprintf(thread, sizeof thread, "%d", core->thread);
         const char *why = admin_why_away(o, v, c);
-        printf("%5u %5s %6s %7s %8s %-7s %s\n", c, cpu, name_slot(core->owner, owner),
+        printf("%5u %5s %s%6s %7s %8s %-7s %s\n", c, cpu, speed, name_slot(core->owner, owner),
                name_slot(core->holder, holder), thread, core->asked ? "asked" : "-",
                why ? why : "-");
     }
@@ -120,8 +125,9 @@ static json_t *slot_json(int slot)
 
 static json_t *core_json(const struct view_core *c, unsigned number)
 {
-    return json_pack("{si so so so so sb}", "core", (int)number, "cpu",
-                     c->cpu >= 0 ? json_integer(c->cpu) : json_null(), "owner", slot_json(c->owner),
+    return json_pack("{si so sf so so so sb}", "core", (int)number, "cpu",
+                     c->cpu >= 0 ? json_integer(c->cpu) : json_null(), "speed", c->speed, "owner",
+                     slot_json(c->owner),
                      "holder", slot_json(c->holder), "thread",
                      c->thread ? json_integer(c->thread) : json_null(), "asked_back", c->asked);
 }

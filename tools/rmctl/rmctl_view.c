@@ -37,6 +37,7 @@ static void read_core(struct view_core *to, struct inv_core *from)
     to->holder = slot_of_name(inv_word_holder(w));
     to->thread = to->holder >= 0 && LOAD(from->holder_tid) > 0 ? LOAD(from->holder_tid) : 0;
     to->asked = inv_word_reclaim(w) && to->holder >= 0;
+    to->speed = (double)from->speed / INV_WHOLE_SPEED;
 }
 
 static void read_counters(struct view_process *p, struct inv_counters *c)

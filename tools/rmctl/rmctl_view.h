@@ -14,6 +14,7 @@ enum { VIEW_NOBODY = -1, VIEW_AWAY = -2 };
 struct view_core {
     int cpu, owner, holder, thread; /* cpu -1 emulated; thread 0 unknown */
     bool asked;                     /* back, by its owner */
+    double speed;                   /* of the fastest core's; 0..1 */
 };
 
 struct view_process {
