@@ -12,6 +12,7 @@
 
 struct rmd_machine_state; /* machine.h */
 struct rmd_persisted; /* persisted_orders.h */
+struct rmd_unmanaged; /* unmanaged.h */
 
 struct rmd_users_options {
     unsigned procs_hint;
@@ -110,6 +111,9 @@ struct rmd_limits rmd_users_limits(uid_t uid);
 void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd);
 void rmd_users_former_cores(struct inv_topology *topology, const char *sys_root);
 void rmd_users_take_over(void);
+
+/* What computes beside the members (unmanaged.h), of all users. */
+const struct rmd_unmanaged *rmd_users_unmanaged(void);
 
 /* Processes of all users. */
 unsigned rmd_users_live(void);

@@ -111,8 +111,10 @@ static void print_view(const struct view *v, uint32_t uid, const struct inv_admi
     if (v->pinned)
         print_cores(v, o);
     print_processes(v);
-    if (o)
+    if (o) {
+        admin_print_unmanaged(stdout, o);
         admin_print_orders(stdout, o);
+    }
 }
 
 /* --- for programs */
