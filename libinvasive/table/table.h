@@ -190,6 +190,11 @@ struct inv_slot {
      * double; 0.0 not known.  Writer: the process */
     _Atomic uint64_t rate_bits;
 
+    /* --- for rmd: what a core of this process has delivered of late, of a whole one, by its processor time over
+     * the time for which it has held cores (mpi-shim): a double, 0.1 to 1; 0.0 not known.  Its workload is in time
+     * of such cores then.  Writer: the process; relaxed: a figure by itself */
+    _Atomic uint64_t delivered_bits;
+
     /* --- statistics, writer: rmd.  Core time that it had owned at settled_ns, and how many cores
      * it has owned since then */
     _Atomic uint64_t owned_ns, settled_ns;
