@@ -18,7 +18,7 @@ from common import BenchError, Context, Figure, Programs, Run
 from loads import units_per_ms
 
 GOAL = 1.05
-WORK_MS, ITERATIONS = 60, 40
+WORK_MS, ITERATIONS = 60, 20
 STRANGER = ("import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])})\n"
             "while True: pass")
 SHARE = 1.5  # cores that a stranger on one of two leaves
