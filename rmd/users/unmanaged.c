@@ -4,7 +4,6 @@
 #include "rmd/users/unmanaged.h"
 #include "libinvasive/base/now.h"
 #include "rmd/host/procstat.h"
-#include "rmd/users/users.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +50,7 @@ static void add_members(struct rmd_domain *d, void *context)
 static bool others_computed(struct rmd_unmanaged *x, uint64_t now)
 {
     uint64_t busy = ns_of_ticks(rmd_machine_ran()), members = 0;
-    rmd_users_each(add_members, &members);
+    x->domains.each(add_members, &members);
     uint64_t elapsed = now - x->looked_ns, all = busy - x->busy_ns;
     uint64_t own = members > x->members_ns ? members - x->members_ns : 0;
     bool first = !x->looked_ns;
@@ -76,9 +75,9 @@ static bool reserve_entry(struct rmd_unmanaged_list *list)
     return true;
 }
 
-static bool is_user_served(uid_t uid)
+static bool is_user_served(const struct rmd_unmanaged *x, uid_t uid)
 {
-    const struct rmd_domain *d = rmd_users_known(uid);
+    const struct rmd_domain *d = x->domains.of(uid);
     return d && rmd_domain_live(d);
 }
 
@@ -96,7 +95,7 @@ static void note_process(struct rmd_unmanaged *x, pid_t pid)
     struct rmd_procstat stat;
     uid_t uid;
     struct rmd_unmanaged_list *list = &x->found;
-    if (pid <= 0 || pid == getpid() || !rmd_owner(pid, &uid) || !is_user_served(uid) ||
+    if (pid <= 0 || pid == getpid() || !rmd_owner(pid, &uid) || !is_user_served(x, uid) ||
         !rmd_procstat(pid, &stat) || stat.state == 'Z' || !reserve_entry(list))
         return;
     /* /proc lists pids in ascending order, and find_process relies on that */
@@ -143,7 +142,7 @@ static void end_scan(struct rmd_unmanaged *x)
 {
     closedir(x->processes);
     x->processes = NULL;
-    rmd_users_each(mark_members, x);
+    x->domains.each(mark_members, x);
     for (unsigned i = 0; i < x->found.count; i++)
         judge_process(x, &x->found.items[i]);
     struct rmd_unmanaged_list was = x->known;
@@ -176,8 +175,10 @@ static void slice_is_due(struct rmd_source *source, uint32_t events)
         run_slice(x);
 }
 
-int rmd_unmanaged_begin(struct rmd_unmanaged *x, const struct inv_cpus *cpus)
+int rmd_unmanaged_begin(struct rmd_unmanaged *x, const struct inv_cpus *cpus,
+                        const struct rmd_unmanaged_domains *domains)
 {
+    x->domains = *domains;
     x->cpus = *cpus;
     return rmd_timer_open(&x->timer, slice_is_due);
 }

@@ -738,7 +738,8 @@ static int begin_unmanaged(void)
     inv_cpus_clear(&cpus);
     for (unsigned c = 0; c < users.topology.ncores && !users.topology.emulated; c++)
         inv_cpus_add(&cpus, (size_t)users.topology.os_cpu[c]);
-    return rmd_unmanaged_begin(&users.unmanaged, &cpus);
+    const struct rmd_unmanaged_domains domains = {rmd_users_each, rmd_users_known};
+    return rmd_unmanaged_begin(&users.unmanaged, &cpus, &domains);
 }
 
 const struct rmd_unmanaged *rmd_users_unmanaged(void) { return &users.unmanaged; }
