@@ -54,7 +54,7 @@ LIBRARY = [  # what the fuzzers may be linked with: nearly all of rmd, and
             if p.stem not in ELSEWHERE and p.parent.name != "simulate"),
     *(TOP / "libinvasive" / f"{name}.c"
       for name in ("base/cpulist base/steady table/core table/scalability table/socket "
-                   "table/table table/topology table/trace").split()),
+                   "table/speeds table/table table/topology table/trace").split()),
     *(TOP / "tools" / f"invade_{name}.c" for name in "controls model regions text".split()),
 ]
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs

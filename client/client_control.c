@@ -97,9 +97,10 @@ char *rmd_client_metrics(const char *name)
 
 static bool is_complete(const struct inv_admin_snapshot *o, size_t bytes)
 {
-    return bytes >= sizeof *o && o->nusers <= bytes && o->nprocs <= bytes &&
+    return bytes >= sizeof *o && o->nusers <= bytes && o->nprocs <= bytes && o->nunmanaged <= bytes &&
            bytes == sizeof *o + o->nusers * sizeof(struct inv_admin_user) +
-                        o->nprocs * sizeof(struct inv_admin_process) &&
+                        o->nprocs * sizeof(struct inv_admin_process) +
+                        o->nunmanaged * sizeof(struct inv_admin_unmanaged) &&
            o->nusers && o->ncores <= INV_MAX_CORES;
 }
 
@@ -118,5 +119,8 @@ struct inv_admin_snapshot *rmd_client_admin_snapshot(const char *name, uint32_t 
     struct inv_admin_user *users = (void *)(o + 1);
     for (unsigned i = 0; i < o->nusers; i++)
         rmd_copy_name(users[i].policy, users[i].policy);
+    struct inv_admin_unmanaged *unmanaged = (void *)(uintptr_t)rmd_admin_unmanaged(o);
+    for (unsigned i = 0; i < o->nunmanaged; i++)
+        rmd_copy_name(unmanaged[i].program, unmanaged[i].program);
     return o;
 }

@@ -16,7 +16,7 @@ int rmd_client_events(const char *name, uint64_t since, bool follow);
 /* The text, for the caller to free; NULL with errno. */
 char *rmd_client_metrics(const char *name);
 
-/* The admin snapshot, with its users and processes behind it; the caller frees it.
+/* The admin snapshot, with its users, its processes and what is unmanaged behind it; the caller frees it.
  *   uid  the user of the domain; INV_UNSAID: our own user
  * The numbers of users and processes have been checked, strings end, and ncores is in range.  NULL
  * with errno.  EACCES: it is another user's domain and we are no operator, or it has no process. */
@@ -29,6 +29,11 @@ static inline const struct inv_admin_process *
 rmd_admin_processes(const struct inv_admin_snapshot *o)
 {
     return (const void *)(rmd_admin_users(o) + o->nusers);
+}
+static inline const struct inv_admin_unmanaged *
+rmd_admin_unmanaged(const struct inv_admin_snapshot *o)
+{
+    return (const void *)(rmd_admin_processes(o) + o->nprocs);
 }
 
 #endif

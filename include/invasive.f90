@@ -42,7 +42,7 @@ module invasive
 
     public :: inv_invade, inv_reinvade, inv_retreat, inv_claim_now
     public :: inv_announce_workload, inv_announce_scalability, inv_lend, inv_reclaim
-    public :: inv_control_point
+    public :: inv_control_point, inv_core_speed
 
     interface
         ! Arguments that are absent are NULL in C.  0: done; -1: see invasive.h.
@@ -66,6 +66,10 @@ module invasive
 
         type(inv_claim) function inv_claim_now() bind(c)
             import :: inv_claim
+        end function
+
+        real(c_double) function inv_core_speed() bind(c)
+            import :: c_double
         end function
 
         integer(c_int) function inv_announce_workload(workload) bind(c)

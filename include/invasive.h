@@ -195,6 +195,14 @@ int inv_announce_scalability(const struct inv_scalability *scalability);
  */
 int inv_control_point(const char *name, int low, int high, int *value);
 
+/*
+ * inv_core_speed - the speed of the core that the calling thread holds now, as a part of the speed of the
+ * machine's fastest cores, greater than 0, at most 1.  1 where all cores are alike, where the thread holds
+ * no certain core, and in an unmanaged process.  It is what the machine says of its cores (rmd(8)); what
+ * other programs take of the core does not count.
+ */
+double inv_core_speed(void);
+
 /* inv_version - "major.minor.patch" of the library; static storage. */
 const char *inv_version(void);
 

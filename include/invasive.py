@@ -19,8 +19,8 @@ import ctypes
 import os
 from typing import NamedTuple
 
-__all__ = ["Claim", "announce_workload", "claim_now", "control_point", "invade", "lend", "lent",
-           "reclaim", "retreat"]
+__all__ = ["Claim", "announce_workload", "claim_now", "control_point", "core_speed", "invade",
+           "lend", "lent", "reclaim", "retreat"]
 
 _POINTS = 8  # INV_SCALABILITY_POINTS
 
@@ -52,6 +52,7 @@ def _find_library():
     try:
         library.inv_lend.restype = library.inv_reclaim.restype = ctypes.c_bool
         library.inv_claim_now.restype = _Claim
+        library.inv_core_speed.restype = ctypes.c_double
         library.inv_announce_workload.argtypes = [ctypes.c_double]
         library.inv_control_point.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int,
                                               ctypes.POINTER(ctypes.c_int)]
@@ -98,6 +99,11 @@ def claim_now():
         return Claim(cores, cores, False)
     claim = _library.inv_claim_now()
     return Claim(claim.owned_cores, claim.held_cores, claim.managed)
+
+
+def core_speed():
+    """The speed of the core that the calling thread holds, as a part of the fastest cores'."""
+    return 1.0 if _library is None else _library.inv_core_speed()
 
 
 def invade(min_cores=0, max_cores=0, workload=0.0, blocking=True):

@@ -15,6 +15,7 @@
 #define _GNU_SOURCE
 #include "config.h"
 #include "libinvasive/base/cpus.h"
+#include "rmd/host/delivery.h"
 #include "rmd/restart/fd_holder.h"
 #include "rmd/serve/launcher.h"
 #include "rmd/loop/log.h"
@@ -128,8 +129,8 @@ static const struct argp_option options[] = {
     {"listen-fd", OPT_LISTEN_FD, "N", 0,
      "descriptor N listens already, on the name of --socket", 0},
     {"ready-fd", OPT_READY_FD, "N", 0,
-     "write \"ready CORES\" to descriptor N when clients may connect; with --private, end when "
-     "its other end is closed",
+     "write \"ready CORES\", and \"uneven\" where cores have several speeds, to descriptor N when clients "
+     "may connect; with --private, end when its other end is closed",
      0},
     {"procs", OPT_PROCS, "N", 0, "N processes will join; without it, each first one tells", 0},
     {"sys-root", OPT_SYS_ROOT, "DIR", 0, "look for proc and sys in DIR instead of /", 0},
@@ -339,7 +340,7 @@ static int watch_signals(void)
 static int watch_launcher(void)
 {
     if (rmd.line.ready_fd >= 0)
-        return rmd_launcher_watch(rmd.line.ready_fd, rmd.line.private, rmd.topology.ncores);
+        return rmd_launcher_watch(rmd.line.ready_fd, rmd.line.private, &rmd.topology);
     return rmd.line.private ? prctl(PR_SET_PDEATHSIG, SIGTERM) : 0;
 }
 
@@ -562,6 +563,7 @@ static int start_rmd(void)
     bool good = !watch_signals();
     if (good && !receive_stored(&handed_over))
         return -1;
+    rmd_speeds_find(&rmd.topology, rmd.line.sys_root);
     if (!good || rmd_users_open(&rmd.topology, &rmd.settings, &users) ||
         (rmd.line.node && watch_emptiness())) {
         rmd_error("cannot start: %s", strerror(errno));

@@ -27,6 +27,7 @@
 #include "libinvasive/launch/preload.h"
 #include "rmd/placement/smt.h"
 #include "libinvasive/table/socket.h"
+#include "libinvasive/table/speeds.h"
 #include "libinvasive/table/table.h"
 #include "rmd/loop/text.h"
 
@@ -77,7 +78,8 @@ static const struct argp_option argp_options[] = {
     {"mpi-tasks", OPT_MPI_TASKS, NULL, 0,
      "threads that wait in MPI run OpenMP tasks meanwhile; read mpi-shim(7) first", 0},
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
-    {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; no thread is pinned", 0},
+    {"emulate-cores", OPT_EMULATE, "N", 0,
+     "pretend to have N cores, or cores of several speeds, such as 4x1.0,4x0.6; no thread is pinned", 0},
     {"policy", OPT_POLICY, "NAME", 0,
      "how many cores each process owns: workload (default), or another of rmd-policies(7)", 0},
     {"priority", OPT_PRIORITY, "N", 0,
@@ -165,7 +167,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->cores = arg;
         return 0;
     case OPT_EMULATE:
-        o->emulate = number(state, "emulate-cores", arg, INV_MAX_CORES);
+        if (!inv_speeds_parse(arg, INV_MAX_CORES, NULL))
+            argp_error(state, "--emulate-cores: '%s' is no number from 1 to %d, nor numbers with speeds from "
+                              "0.01 to 1, such as 4x1.0,4x0.6", arg, INV_MAX_CORES);
+        o->emulate = arg;
         return 0;
     case OPT_POLICY:
         if (!rmd_policy_named(arg))
@@ -388,6 +393,7 @@ static void run_unmanaged(const struct invade_options *o, struct invade_report *
     unsetenv("INVASIVE_SOCKET"); /* a manager that we could not reach is none */
     unsetenv("INVASIVE_LAUNCH");
     unsetenv("INVASIVE_CORES");
+    unsetenv("INVASIVE_UNEVEN");
     unsetenv("INVASIVE_REPORT");
     unsetenv(INV_STOCK_VARIABLE);
     rmd_trace_file_discard(trace);

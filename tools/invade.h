@@ -25,8 +25,8 @@ struct invade_hash {
 
 struct invade_options {
     char **command; /* NULL-terminated */
-    const char *socket, *cores, *policy, *smt, *team, *priority, *report_file, *trace_file;
-    unsigned threads, emulate, reclaim_bound_us; /* 0: not given */
+    const char *socket, *cores, *emulate, *policy, *smt, *team, *priority, *report_file, *trace_file;
+    unsigned threads, reclaim_bound_us; /* 0: not given */
     bool report, mpi_tasks, off, verbose;
     bool learn;             /* --learn; while the command runs: how long it takes is to be remembered */
     const char *learn_file; /* NULL: the user's own */
@@ -49,6 +49,7 @@ struct invade_manager {
     char socket[108]; /* "" when there is none */
     unsigned ncores;
     bool emulated;
+    bool uneven; /* cores have several speeds */
     pid_t pid;   /* of a private one, else 0 */
     bool of_job; /* the ranks' of one job on this node, each of which has an invade */
     int control; /* closing it ends a private one, else -1 */

@@ -32,8 +32,8 @@ static void __attribute__((format(printf, 2, 3))) append(char *text, const char 
 static void append_options(char *text, const struct invade_options *o)
 {
     append(text, "/--policy/%s", o->policy ? o->policy : "workload");
-    if (o->emulate)
-        append(text, "/--emulate-cores/%u", o->emulate);
+    if (o->emulate && strlen(text) + strlen(o->emulate) + 24 < INV_LAUNCH_BYTES)
+        append(text, "/--emulate-cores/%s", o->emulate);
     if (o->smt)
         append(text, "/--smt/%s", o->smt);
     if (o->reclaim_bound_us)

@@ -182,7 +182,7 @@ static bool set_openmpi_list(char **command)
                                        "INVASIVE_CORES", "INVASIVE_THREADS", "INVASIVE_TEAM",
                                        "INVASIVE_BIND",  "INVASIVE_TOOL",    "INVASIVE_RMD",
                                        "INVASIVE_REPORT", "INVASIVE_MPI_TASKS", "INVASIVE_PRIORITY",
-                                       "LD_PRELOAD"};
+                                       "INVASIVE_UNEVEN", "LD_PRELOAD"};
     char value[4096];
     const char *theirs = getenv(list);
     if (!takes_list(command) || (theirs && (strlen(theirs) > sizeof value / 2 ||
@@ -202,11 +202,13 @@ bool invade_environment(const struct invade_paths *paths, const struct invade_ma
 {
     char launch[48];
     unsetenv(INV_STOCK_VARIABLE); /* of a process that started us by a system call of its own */
+    unsetenv("INVASIVE_UNEVEN");
     snprintf(launch, sizeof launch, "%llx:%llx", (unsigned long long)report->launch,
              (unsigned long long)(report->ours ? inv_node_id() : 0));
     if (!setenv("INVASIVE_SOCKET", manager->socket, 1) &&
         (!manager->launch[0] || !setenv("INVASIVE_LAUNCH", manager->launch, 1)) &&
         set_number("INVASIVE_CORES", manager->ncores) &&
+        (!manager->uneven || !setenv("INVASIVE_UNEVEN", "1", 1)) &&
         (!options->threads || set_number("INVASIVE_THREADS", options->threads)) &&
         (!options->team || !setenv("INVASIVE_TEAM", options->team, 1)) &&
         (!options->priority || !setenv("INVASIVE_PRIORITY", options->priority, 1)) &&

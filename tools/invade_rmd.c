@@ -35,6 +35,9 @@ bool invade_use(struct invade_manager *m, const char *name)
     strcpy(m->socket, name); /* it fits: it is a socket's */
     m->ncores = table->ncores;
     m->emulated = table->emulated;
+    m->uneven = false;
+    for (unsigned c = 1; c < table->ncores && c < INV_MAX_CORES; c++)
+        m->uneven |= inv_core_at(table, c)->speed != inv_core_at(table, 0)->speed;
     m->pid = 0;
     m->control = -1;
     inv_table_unmap(table);
@@ -61,7 +64,7 @@ static void become_rmd(const char *rmd, char *const argv[], int control, pid_t l
     _exit(errno == ENOENT ? INVADE_NOT_FOUND : INVADE_CANNOT_RUN);
 }
 
-/* Wait for "ready CORES\n". */
+/* Wait for "ready CORES\n", or "ready CORES uneven\n". */
 static bool wait_ready(struct invade_manager *m)
 {
     char line[32] = "";
@@ -69,6 +72,7 @@ static bool wait_ready(struct invade_manager *m)
     if (poll(&p, 1, READY_TIMEOUT_MS) != 1)
         return false;
     ssize_t n = read(m->control, line, sizeof line - 1);
+    m->uneven = strstr(line, "uneven") != NULL;
     return n > 0 && sscanf(line, "ready %u", &m->ncores) == 1 && m->ncores > 0;
 }
 
@@ -111,12 +115,12 @@ static bool control_pair(int pair[2])
 bool invade_start(struct invade_manager *m, const char *rmd, const struct invade_options *o)
 {
     m->emulated = o->emulate;
-    char socket_arg[128], emulate[48], policy[64], smt[16], bound[48];
+    char socket_arg[128], emulate[INV_LAUNCH_BYTES], policy[64], smt[16], bound[48];
     char *argv[9] = {(char *)"rmd", (char *)"--private", (char *)"--ready-fd=3", socket_arg};
     int argc = 4, pair[2];
     make_name(m);
     snprintf(socket_arg, sizeof socket_arg, "--socket=%s", m->socket);
-    snprintf(emulate, sizeof emulate, "--emulate-cores=%u", o->emulate);
+    snprintf(emulate, sizeof emulate, "--emulate-cores=%s", o->emulate ? o->emulate : "");
     snprintf(policy, sizeof policy, "--policy=%s", o->policy ? o->policy : "workload");
     snprintf(smt, sizeof smt, "--smt=%s", o->smt ? o->smt : "each");
     snprintf(bound, sizeof bound, "--reclaim-bound-us=%u", o->reclaim_bound_us);

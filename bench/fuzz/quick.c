@@ -12,6 +12,7 @@
 #include "rmd/host/procstat.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -118,6 +119,19 @@ uint64_t rmd_process_ran(pid_t pid)
     (void)pid;
     return 0;
 }
+
+unsigned rmd_threads_running(pid_t pid)
+{
+    (void)pid;
+    return 1;
+}
+
+void rmd_process_name(pid_t pid, char *name, size_t bytes)
+{
+    snprintf(name, bytes, "%d", (int)pid);
+}
+
+uint64_t rmd_machine_ran(void) { return 0; }
 
 int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 {

@@ -126,10 +126,16 @@ static bool busy_waits (void)
     return size.busy == WAITS;
 }
 
+/* Have the cores several speeds?  Then a fast one takes more implicit tasks of a region than a slow one. */
+static bool cores_are_uneven (void)
+{
+    return inv_getenv("INVASIVE_UNEVEN") != NULL;
+}
+
 /* Can a team that is larger than the cores gain anything?  Cores come and go in the middle of a region
  * where several ranks share a small node; there the last implicit tasks to start are the unit of what
  * stays unbalanced.  Not where the process is alone, nor where ranks or cores are so many that teams of
- * the cores are fine enough.  Nor where regions may be nested, since each thread of a large team would begin a
+ * the cores are fine enough.  But cores of several speeds always gain by it.  Nor where regions may be nested, since each thread of a large team would begin a
  * large team, nor where implicit tasks that wait are kernel threads (tls.h), which cost a switch of the
  * kernel each.  Nor where regions have barriers in them (also those at the end of worksharing loops), at each of
  * which each implicit task is switched to: programs of that kind gain nothing by more than the cores, and keep
@@ -139,7 +145,8 @@ static bool large_team_gains (unsigned cores)
 {
     enum { MANY_CORES = 16 };
     unsigned ranks = inv_ranks_here();
-    return ranks > 1 && ranks <= cores && cores < MANY_CORES && !nesting_wanted() && !has_barriers_inside() &&
+    bool come_and_go = ranks > 1 && ranks <= cores && cores < MANY_CORES;
+    return (come_and_go || (cores_are_uneven() && ranks <= cores)) && !nesting_wanted() && !has_barriers_inside() &&
            gomp_may_move_threads() && !busy_waits();
 }
 
@@ -188,7 +195,8 @@ static unsigned cores_that_meet (unsigned cores)
  * if limits allow. */
 static unsigned find_default_team (void)
 {
-    enum { GRAIN = 16 }; /* implicit tasks that a large team has at least */
+    enum { GRAIN = 16, /* implicit tasks that a large team has at least */
+           FOR_EACH = 4 /* and for each of cores that have several speeds */ };
     const char *text = inv_getenv("INVASIVE_THREADS");
     unsigned long wanted = text ? strtoul(text, NULL, 10) : 0;
     if (wanted > 0 && wanted <= 65536)
@@ -196,8 +204,9 @@ static unsigned find_default_team (void)
     unsigned cores = inv_domain_cores();
     if (one_thread_is_enough(cores))
         return 1;
+    unsigned grain = cores_are_uneven() && GRAIN < FOR_EACH * cores ? FOR_EACH * cores : GRAIN;
     if (large_team_gains(cores))
-        return fit_team((GRAIN + cores - 1) / cores * cores, cores);
+        return fit_team((grain + cores - 1) / cores * cores, cores);
     return fit_team(cores_that_meet(cores), cores);
 }
 

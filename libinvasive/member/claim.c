@@ -18,6 +18,7 @@
 #include "libinvasive/hold/want.h"
 #include "libinvasive/member/join.h"
 #include "libinvasive/process/state.h"
+#include "libinvasive/process/thread.h"
 #include "libinvasive/table/scalability.h"
 #include "libinvasive/table/trace.h"
 
@@ -215,6 +216,14 @@ struct inv_claim inv_claim_now(void)
         claim.held_cores += inv_word_holder(w) == inv_own_name();
     }
     return claim;
+}
+
+double inv_core_speed(void)
+{
+    if (inv_hold < 0 || !inv_has_manager() || !inv_core_valid(inv_process.table, inv_hold))
+        return 1;
+    unsigned speed = inv_core_at(inv_process.table, (unsigned)inv_hold)->speed;
+    return speed > 0 && speed < INV_WHOLE_SPEED ? (double)speed / INV_WHOLE_SPEED : 1;
 }
 
 /* Errors are reported in errno alone; nothing is changed by a constraint that is not valid. */

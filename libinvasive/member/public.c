@@ -27,6 +27,7 @@ bool inv_reclaim(void) FILTERED
 int inv_announce_workload(double workload) FILTERED
 int inv_announce_scalability(const struct inv_scalability *scalability) FILTERED
 int inv_control_point(const char *name, int low, int high, int *value) FILTERED
+double inv_core_speed(void) FILTERED
 const char *inv_version(void) FILTERED
 int inv_tool_register(const struct inv_tool *tool, unsigned version) FILTERED
 void inv_tool_unregister(void) FILTERED

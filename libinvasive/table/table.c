@@ -61,8 +61,10 @@ static void init_table(struct inv_table *t, unsigned ncores, const int *os_cpus,
     t->reclaim_bound_us = 1000;
     t->bytes = INV_TABLE_BYTES;
     atomic_init(&t->free_tokens, (int32_t)ncores);
-    for (unsigned c = 0; c < ncores; c++)
+    for (unsigned c = 0; c < ncores; c++) {
         inv_core_at(t, c)->os_cpu = os_cpus ? os_cpus[c] : -1;
+        inv_core_at(t, c)->speed = INV_WHOLE_SPEED;
+    }
     for (unsigned s = 0; s < nslots; s++) {
         struct inv_slot *slot = inv_slot_at(t, s);
         slot->rank = slot->size = -1;

@@ -40,6 +40,7 @@ enum {
     INV_ARRIVAL_LINES = 4096, /* cache lines for arrival boards (arrival_board.h) */
     INV_NAME_BYTES = 64,
     INV_GRAPH_WORDS = 8, /* points of a scalability graph */
+    INV_WHOLE_SPEED = 1000, /* speed of a core: thousandths of the fastest one's */
 };
 #define INV_TABLE_MAGIC UINT64_C(0x31656c6261766e69) /* "invable1" */
 
@@ -120,6 +121,8 @@ struct inv_core {
     uint8_t apart;              /* enum inv_apart, from the core before: two cores are as far
                                    apart as the farthest step between them; rmd, at creation.
                                    A hint: where to look for a free core first */
+    uint16_t speed;             /* of the fastest core's, 1..INV_WHOLE_SPEED; rmd, at creation.  A
+                                   hint: how fine teams are to be; what emulated work takes */
 } __attribute__((aligned(128)));
 
 enum inv_slot_state { INV_SLOT_FREE = 0, INV_SLOT_LIVE = 1, INV_SLOT_DEAD = 2 };
@@ -186,6 +189,11 @@ struct inv_slot {
     /* --- for the other ranks of the job: cores that its work has taken of late (mpi-shim), a
      * double; 0.0 not known.  Writer: the process */
     _Atomic uint64_t rate_bits;
+
+    /* --- for rmd: what a core of this process has delivered of late, of a whole one, by its processor time over
+     * the time for which it has held cores (mpi-shim): a double, 0.1 to 1; 0.0 not known.  Its workload is in time
+     * of such cores then.  Writer: the process; relaxed: a figure by itself */
+    _Atomic uint64_t delivered_bits;
 
     /* --- statistics, writer: rmd.  Core time that it had owned at settled_ns, and how many cores
      * it has owned since then */

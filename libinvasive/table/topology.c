@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "libinvasive/table/topology.h"
 #include "libinvasive/base/cpulist.h"
+#include "libinvasive/table/speeds.h"
 
 #include <errno.h>
 #include <hwloc.h>
@@ -59,6 +60,7 @@ static bool add_core(struct inv_topology *t, int cpu, enum inv_apart apart)
         return false;
     }
     t->apart[t->ncores] = (unsigned char)(t->ncores ? apart : INV_SAME_MACHINE);
+    t->speed[t->ncores] = INV_WHOLE_SPEED;
     t->os_cpu[t->ncores++] = cpu;
     return true;
 }
@@ -195,19 +197,17 @@ static int emulate_described(struct inv_topology *t, const char *description, bo
 
 int inv_topology_emulate(struct inv_topology *t, const char *machine, bool first_only)
 {
-    char *end;
-    unsigned long ncores = strtoul(machine, &end, 10);
+    unsigned short speed[INV_MAX_CORES];
+    unsigned ncores = inv_speeds_parse(machine, INV_MAX_CORES, speed);
     t->ncores = t->unused = 0;
     t->emulated = true;
     t->asked = hash(machine, first_only);
-    if (*machine < '0' || *machine > '9' || *end)
+    if (!ncores)
         return emulate_described(t, machine, first_only);
-    if (ncores < 1 || ncores > INV_MAX_CORES) {
-        errno = EINVAL;
-        return -1;
-    }
-    for (unsigned long i = 0; i < ncores; i++)
+    for (unsigned i = 0; i < ncores; i++) {
         add_core(t, -1, INV_SAME_CACHE);
+        t->speed[i] = speed[i];
+    }
     describe_cores(t, "emulated core", "");
     return 0;
 }

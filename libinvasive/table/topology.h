@@ -18,6 +18,7 @@ struct inv_topology {
     unsigned char apart[INV_MAX_CORES]; /* enum inv_apart: core i from core i - 1.  Two cores
                                            are as far apart as the farthest step between
                                            them; [0] is INV_SAME_MACHINE */
+    unsigned short speed[INV_MAX_CORES]; /* 1..INV_WHOLE_SPEED, that of the fastest cores */
     uint64_t asked;            /* the same for the same list and first_only; not for two others, as
                                   good as never */
     unsigned unused;           /* CPUs that there was no room for */
@@ -35,12 +36,22 @@ int inv_topology_detect(struct inv_topology *topology, const char *cpu_list, boo
 
 /*
  * inv_topology_emulate - cores that do not exist.
- *   machine     how many (each is a physical core, and all share one cache), or a machine in
- *               hwloc's words, such as "package:4 numa:2 l3:8 core:8 pu:2"
+ *   machine     how many (each is a physical core, and all share one cache), also with speeds, such
+ *               as "4x1.0,4x0.6", from 0.01 to 1; or a machine in hwloc's words, such as
+ *               "package:4 numa:2 l3:8 core:8 pu:2"
  *   first_only  as above
- * Returns 0; or -1, EINVAL when it is neither or has more than INV_MAX_CORES cores.
+ * Returns 0; or -1, EINVAL when it is none of these or has more than INV_MAX_CORES cores.
  */
 int inv_topology_emulate(struct inv_topology *topology, const char *machine, bool first_only);
+
+/* Have the cores several speeds? */
+static inline bool inv_topology_uneven(const struct inv_topology *t)
+{
+    for (unsigned c = 1; c < t->ncores; c++)
+        if (t->speed[c] != t->speed[0])
+            return true;
+    return false;
+}
 
 /* These cores instead: the cores of a former rmd that was asked for the same. */
 void inv_topology_resume(struct inv_topology *topology, unsigned ncores, const int32_t *os_cpu,

@@ -47,9 +47,10 @@
  * see above.  SILENT: so many samples without a word from another rank, then it counts as an
  * average one. */
 enum { WINDOW_US = 10000, SAMPLE_US = 10000, SHORT_US = 200, PATIENCE_US = 50000 };
-enum { RECENT_NS = 1000000000, TRIAL = 16, GRAPH_SAMPLES = 16, SILENT_SAMPLES = 16 };
+enum { DELIVERY_NS = 100000000, RECENT_NS = 1000000000, TRIAL = 16, GRAPH_SAMPLES = 16, SILENT_SAMPLES = 16 };
 static const double CHANGE = 0.05; /* smaller ones of a graph are not announced */
 static const double LEAST_USE = 0.001; /* of useful time, where the clock has not moved */
+static const double LEAST_DELIVERED = 0.1; /* by a core: less is no slow core but a mistake */
 static const double CLEARLY = 1.5; /* by so much more time another class takes over */
 
 /* Beside the sums that others may see: the sample so far, in ns, and what came of samples. */
@@ -81,6 +82,10 @@ static struct {
         uint64_t ticks, useful, spun, idle_ns, held_ns;
         bool marked; /* the marker was known */
     } begin;
+    struct { /* what cores deliver, and the state when it was measured last */
+        double part;
+        uint64_t at_ns, held_ns, idle_ns, cpu_ns;
+    } delivery;
     unsigned classes, dominant;
     struct inv_steady workload;
     unsigned silent_samples;
@@ -169,6 +174,43 @@ static void announce_workload(double rate)
         inv_announce_workload(work.workload.told);
 }
 
+/* The speed of the cores that the process holds now, of the fastest cores'; on average. */
+static double speed_of_cores(void)
+{
+    unsigned held = 0, sum = 0;
+    for (unsigned c = 0; c < inv_process.ncores; c++)
+        if (inv_core_is_held((int)c)) {
+            held++;
+            sum += inv_core_at(inv_process.table, c)->speed;
+        }
+    return held && sum ? (double)sum / INV_WHOLE_SPEED / held : 1;
+}
+
+/* How much of the time for which the process has held cores have its threads run?  Another program on a core, or
+ * a hypervisor, takes the rest.  On emulated cores threads sleep to compute. */
+static void measure_delivery(void)
+{
+    uint64_t now = inv_now_ns();
+    if (inv_process.anonymous || now - work.delivery.at_ns < DELIVERY_NS)
+        return;
+    uint64_t held = inv_held_ns(now), cpu = inv_process.emulated ? 0 : inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    double used = (double)held - (double)work.delivery.held_ns - (double)(work.idle_ns - work.delivery.idle_ns);
+    double part = inv_process.emulated || used <= 0 ? 1 : fmin((double)(cpu - work.delivery.cpu_ns) / used, 1);
+    part = fmin(fmax(part * speed_of_cores(), LEAST_DELIVERED), 1);
+    bool first = !work.delivery.at_ns;
+    work.delivery.part = first ? 1 : work.delivery.part + (part - work.delivery.part) / 4;
+    work.delivery.at_ns = now;
+    work.delivery.held_ns = held;
+    work.delivery.idle_ns = work.idle_ns;
+    work.delivery.cpu_ns = cpu;
+    if (first)
+        return;
+    uint64_t bits;
+    memcpy(&bits, &work.delivery.part, sizeof bits);
+    atomic_store_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->delivered_bits, bits,
+                          memory_order_relaxed);
+}
+
 /* Chooses the class whose w the rank announces: the one that took most of the last second. */
 static void weigh_class(unsigned k, double length)
 {
@@ -191,6 +233,7 @@ static void end_sample(unsigned k)
     c->iterations = 0;
     if (k != work.dominant)
         return;
+    measure_delivery();
     announce_workload(c->rate);
     if (c->samples % GRAPH_SAMPLES == 0)
         announce_graph(c);

@@ -125,12 +125,13 @@ struct inv_about {
 };
 
 /* INV_METRICS, INV_ADMIN_SNAPSHOT: answered by a struct inv_reply, and then `count` messages of at
- * most INV_CHUNK bytes: a text, or a struct inv_admin_snapshot, its users and its processes. */
+ * most INV_CHUNK bytes: a text, or a struct inv_admin_snapshot, its users, its processes, and what is
+ * unmanaged. */
 enum { INV_CHUNK = 32768 };
 
 /* Orders, and why cores are away.  The last two sets are from the view of the client's domain. */
 struct inv_admin_snapshot {
-    uint32_t ncores, nusers, nprocs, unused;
+    uint32_t ncores, nusers, nprocs, nunmanaged;
     uint64_t drained[INV_CORE_WORDS], offline[INV_CORE_WORDS];
     uint64_t resting[INV_CORE_WORDS]; /* without an owner while the domain has an order (order.h) */
     uint64_t others[INV_CORE_WORDS];  /* another user has it */
@@ -155,6 +156,15 @@ struct inv_admin_process {
     uint32_t suspended;           /* 1: its job is */
     uint32_t priority, unused;    /* of its job */
     uint64_t cores[INV_CORE_WORDS];
+};
+
+/* A process that has not joined and computes on CPUs of the machine's domains, by the last look. */
+struct inv_admin_unmanaged {
+    uint32_t uid;
+    int32_t pid;
+    uint32_t millicores; /* that it has used, in thousandths of a core */
+    uint32_t running;    /* threads that ran or were ready */
+    char program[INV_NAME_BYTES];
 };
 
 #endif

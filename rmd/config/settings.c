@@ -142,8 +142,8 @@ static const struct {
 } keys[RMD_KEYS] = {
     [RMD_KEY_CORES] = {"cores", "a list of CPUs such as 0-3,8", false, false},
     [RMD_KEY_EMULATE_CORES] = {"emulate-cores",
-                               "a number from 1 to 1024, or a machine with so many cores such as "
-                               "package:2 core:4 pu:2",
+                               "a number from 1 to 1024, with speeds such as 4x1.0,4x0.6, or a machine "
+                               "with so many cores such as package:2 core:4 pu:2",
                                false, false},
     [RMD_KEY_SMT] = {"smt", RMD_SMT_NAMES, false, false},
     [RMD_KEY_POLICY] = {"policy", NULL, true, true},

@@ -92,7 +92,7 @@ static void note_iteration(struct rmd_process *p, struct inv_slot *s)
     p->iteration_cores = p->owned_units;
 }
 
-/* What a core of the process delivers: the mean of those of which it is known. */
+/* What a core of the process delivers by what rmd knows: the mean of those of which it is known. */
 static double delivered_to(const struct rmd_domain *d, unsigned slot)
 {
     double sum = 0;
@@ -105,6 +105,21 @@ static double delivered_to(const struct rmd_domain *d, unsigned slot)
     return known ? sum / known : 0;
 }
 
+/* A process that measures what its cores deliver announces work in core time of these cores: the work itself is
+ * less by that part. */
+static void add_delivered(struct rmd_need *need, struct inv_slot *s, double told)
+{
+    double seen;
+    uint64_t bits = atomic_load_explicit(&s->delivered_bits, memory_order_relaxed);
+    memcpy(&seen, &bits, sizeof seen);
+    need->delivered = told;
+    if (!(seen >= 0.1 && seen <= 1))
+        return;
+    need->workload *= seen;
+    if (!(told > 0) || seen < told)
+        need->delivered = seen;
+}
+
 /* What a process asks for, in units. */
 static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
 {
@@ -115,12 +130,12 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
         .max_cores = load_bounded(&s->max_cores, d->topology.ncores),
         .owned = d->procs[slot].owned_units,
         .priority = d->procs[slot].priority,
-        .delivered = d->rules.policy->looks_at_delivery ? delivered_to(d, slot) : 0,
         .iteration_s = d->procs[slot].iteration_s,
         .iteration_cores = d->procs[slot].iteration_cores,
     };
     uint64_t bits = atomic_load_explicit(&s->workload_bits, memory_order_relaxed);
     memcpy(&need.workload, &bits, sizeof bits);
+    add_delivered(&need, s, delivered_to(d, slot));
     inv_scalability_read(s, &need.scalability); /* unknown when it is nonsense */
     unsigned paid = d->procs[slot].paid_cores;
     rmd_order_apply(&(struct rmd_order){.most = paid}, &need);

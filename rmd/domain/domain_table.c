@@ -29,8 +29,10 @@ static int make_table(struct rmd_domain *d, enum inv_mode mode, struct inv_table
     int fd = inv_table_create(topology->ncores, topology->emulated ? NULL : topology->os_cpu,
                               INV_MAX_SLOTS, mode, table);
     if (fd >= 0) {
-        for (unsigned c = 0; c < topology->ncores; c++)
+        for (unsigned c = 0; c < topology->ncores; c++) {
             inv_core_at(*table, c)->apart = topology->apart[c];
+            inv_core_at(*table, c)->speed = topology->speed[c];
+        }
         (*table)->reclaim_bound_us = d->rules.reclaim_bound_us;
         atomic_store(&(*table)->owner_moves, d->moves);
         atomic_store(&(*table)->rmd_pid, (uint32_t)getpid());

@@ -168,6 +168,7 @@ static void init_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store(&s->workload_bits, 0);
     atomic_store(&s->iteration_bits, 0);
     atomic_store(&s->rate_bits, 0);
+    atomic_store(&s->delivered_bits, 0);
     atomic_store(&s->short_waits, 0);
     atomic_store(&s->suspended, 0);
     atomic_store(&s->waits_on_signal, 0);

@@ -95,12 +95,14 @@ bool rmd_takeover_cores(struct inv_topology *now, int state_fd, const char *sys_
 
 /* --- processes and their cores */
 
-static void restore_head(struct inv_table *t, const struct rmd_state *state)
+static void restore_head(struct inv_table *t, const struct rmd_state *state,
+                         const struct inv_topology *topology)
 {
     memcpy(t, state->head, RMD_HEAD_BYTES);
     for (unsigned c = 0; c < t->ncores; c++) {
         inv_core_at(t, c)->os_cpu = state->os_cpu[c];
         inv_core_at(t, c)->apart = state->apart[c];
+        inv_core_at(t, c)->speed = topology->speed[c];
     }
     atomic_store(&t->rmd_pid, (uint32_t)getpid());
 }
@@ -243,7 +245,7 @@ int rmd_domain_take_over(struct rmd_domain *d, int table_fd, int state_fd)
         errno = saved;
         return result;
     }
-    restore_head(table, state);
+    restore_head(table, state, &d->topology);
     int fd = fcntl(table_fd, F_DUPFD_CLOEXEC, 3);
     if (fd < 0 || rmd_domain_use_table(d, table, fd)) {
         int saved = errno;

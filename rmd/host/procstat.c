@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* procstat.c - "PID (NAME) STATE ...", the number of threads being the 20th word, the start time the
- * 22nd. */
+/* procstat.c - "PID (NAME) STATE ...", processor times being the 14th and 15th word, the number of threads the
+ * 20th, the start time the 22nd. */
 #define _GNU_SOURCE
 #include "rmd/host/procstat.h"
 
@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { THREADS_LOOKED_AT = 256 };
 
 /* A line of the kernel's about a process or a thread.  Returns how many threads there are with it; 0
  * when it is gone. */
@@ -29,10 +31,12 @@ static int read_stat(const char *path, struct rmd_procstat *stat)
         return 0;
     text[n] = '\0';
     char *rest = strrchr(text, ')'); /* the name may have any other character, even that one */
-    bool whole = rest && sscanf(rest, ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
-                                      "%*s %*s %d %*s %" SCNu64,
-                                &stat->state, &stat->parent, &stat->flags, &threads,
-                                &stat->start_ticks) == 5;
+    uint64_t user, system;
+    bool whole = rest && sscanf(rest, ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %" SCNu64 " %" SCNu64
+                                      " %*s %*s %*s %*s %d %*s %" SCNu64,
+                                &stat->state, &stat->parent, &stat->flags, &user, &system, &threads,
+                                &stat->start_ticks) == 7;
+    stat->ran_ticks = whole ? user + system : 0;
     return !whole ? 0 : threads < 1 ? 1 : threads;
 }
 
@@ -63,6 +67,48 @@ bool rmd_procstat(pid_t pid, struct rmd_procstat *stat)
     if (threads > 1 && stat->state == 'Z')
         stat->state = state_of_others(pid);
     return threads > 0;
+}
+
+unsigned rmd_threads_running(pid_t pid)
+{
+    char path[64];
+    unsigned running = 0, looked_at = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    for (struct dirent *e; threads && looked_at < THREADS_LOOKED_AT && (e = readdir(threads));) {
+        struct rmd_procstat one;
+        int tid = atoi(e->d_name);
+        snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, tid);
+        running += tid > 0 && read_stat(path, &one) && one.state == 'R';
+        looked_at++;
+    }
+    if (threads)
+        closedir(threads);
+    return running;
+}
+
+void rmd_process_name(pid_t pid, char *name, size_t bytes)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (!f || !fgets(name, (int)bytes, f))
+        name[0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    if (f)
+        fclose(f);
+}
+
+uint64_t rmd_machine_ran(void)
+{
+    uint64_t user, nice, system, irq, softirq, sum = 0;
+    FILE *f = fopen("/proc/stat", "re");
+    if (f && fscanf(f, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %*s %*s %" SCNu64 " %" SCNu64, &user, &nice,
+                    &system, &irq, &softirq) == 5)
+        sum = user + nice + system + irq + softirq;
+    if (f)
+        fclose(f);
+    return sum;
 }
 
 bool rmd_owner(pid_t pid, uid_t *uid)

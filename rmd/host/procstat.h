@@ -10,6 +10,7 @@
 #define RMD_PROCSTAT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,11 +19,19 @@ struct rmd_procstat {
     pid_t parent;         /* 1 or another's when the parent has ended */
     unsigned flags;       /* the kernel's PF_ of its first thread */
     uint64_t start_ticks; /* since boot: with the pid, it names a process for ever */
+    uint64_t ran_ticks;   /* processor time */
 };
 
 /* False when there is no such process; one that is dead but not waited for is state 'Z'.  One whose
  * first thread has ended has the state of another of its threads: it goes on. */
 bool rmd_procstat(pid_t pid, struct rmd_procstat *stat);
+
+/* Threads that run or are ready, of the first 256. */
+unsigned rmd_threads_running(pid_t pid);
+/* What the kernel calls it; "" if there is none. */
+void rmd_process_name(pid_t pid, char *name, size_t bytes);
+/* Processor time that all CPUs have spent so far, not idle, in ticks; 0 if it cannot be told. */
+uint64_t rmd_machine_ran(void);
 
 /* The owner of the process, also of one whose files in /proc are not readable. */
 bool rmd_owner(pid_t pid, uid_t *uid);

@@ -65,7 +65,7 @@ struct rmd_policy {
     const char *about; /* one line for people */
     rmd_policy_decide *decide;
     rmd_policy_gain *gain;
-    bool looks_at_delivery; /* wants rmd_need.delivered */
+    bool looks_at_delivery; /* rmd_need.delivered is to have what a hypervisor steals in it */
     bool saves_cores;       /* leaves cores unowned that no process needs */
 };
 
@@ -90,8 +90,16 @@ struct rmd_policy_names rmd_policy_names(void);
 bool rmd_policy_worthwhile(const struct rmd_policy *policy, const struct rmd_snapshot *snapshot,
                            const unsigned *target);
 
-/* Shares in proportion to the workloads, largest remainder, within each process's range.  A process
- * of unknown workload counts as one of average workload.  A larger workload never gets fewer cores,
+/* What a core of the process delivers, 0.1 to 1; 1 where that is not known.  Less is no slow core but a
+ * mistake. */
+static inline double rmd_delivered_of(const struct rmd_need *need)
+{
+    double e = need->delivered;
+    return !(e > 0 && e <= 1) ? 1 : e < 0.1 ? 0.1 : e;
+}
+
+/* Shares in proportion to the workloads over what a core of the process delivers, largest remainder,
+ * within each process's range.  A process of unknown workload counts as one of average workload.  A larger workload never gets fewer cores,
  * the others being the same. */
 rmd_policy_decide rmd_policy_workload;
 /* Equal shares within each process's range; the workloads are not used. */
@@ -106,7 +114,8 @@ rmd_policy_gain rmd_gain_workload; /* the slowest process, workload / cores */
 rmd_policy_decide rmd_policy_throughput;
 rmd_policy_gain rmd_gain_throughput;
 
-/* The least time of the slowest of all processes, workload / S_i(D_i); then of the next... */
+/* The least time of the slowest of all processes, workload / S_i(D_i); then of the next...  A process's
+ * cores count for what they deliver. */
 rmd_policy_decide rmd_policy_makespan;
 rmd_policy_gain rmd_gain_makespan;
 

@@ -41,7 +41,7 @@ void rmd_policy_makespan(const struct rmd_snapshot *s, unsigned *target)
     struct rmd_arena arena;
     if (decide_if_scarce(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_cache(s, RMD_ONE_GROUP, false, &arena);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_ONE_GROUP, RMD_AS_TOLD, &arena);
     unsigned share = r.group[0].hi < s->ncores ? r.group[0].hi : s->ncores;
     balance_all(&r, &share, target, arena);
 }
@@ -59,7 +59,7 @@ double rmd_gain_makespan(const struct rmd_snapshot *s, const unsigned *target)
     struct rmd_arena arena;
     if (!s->nprocs)
         return 0;
-    struct rmd_ranks r = rmd_ranks_cached(s, RMD_ONE_GROUP, false, &arena);
+    struct rmd_ranks r = rmd_ranks_cached(s, RMD_ONE_GROUP, RMD_AS_TOLD, &arena);
     const unsigned *owned = owned_of(s, &arena);
     double now = rmd_slowest(&r, &r.group[0], owned);
     return now > 0 ? 1 - rmd_slowest(&r, &r.group[0], target) / now : 0;
@@ -94,7 +94,7 @@ void rmd_policy_fair(const struct rmd_snapshot *s, unsigned *target)
     struct rmd_arena arena;
     if (decide_if_scarce(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, false, &arena);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, RMD_WHOLE, &arena);
     unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
     share_cores(s, &r, NULL, share, arena);
     balance_all(&r, share, target, arena);
@@ -106,7 +106,7 @@ static void maximise_speed(const struct rmd_snapshot *s, double give_away, unsig
     struct rmd_arena arena;
     if (decide_if_scarce(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, false, &arena);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, RMD_WHOLE, &arena);
     unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
     unsigned *fair = rmd_arena_alloc(&arena, r.ngroups, sizeof *fair);
     double *weight = rmd_arena_alloc(&arena, r.ngroups, sizeof *weight);
@@ -183,7 +183,7 @@ void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
     struct rmd_arena arena;
     if (decide_if_scarce(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, true, &arena);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, RMD_AS_SEEN, &arena);
     unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
     double *weight = rmd_arena_alloc(&arena, r.ngroups, sizeof *weight);
     struct deliveries all = {&r, rmd_arena_alloc(&arena, r.ngroups, sizeof *all.by_job)};
@@ -221,7 +221,7 @@ static void add_job(struct outcome *o, const struct rmd_ranks *r, const struct r
     }
 }
 
-static struct outcome outcome_of(const struct rmd_snapshot *s, bool slowed, const unsigned *target)
+static struct outcome outcome_of(const struct rmd_snapshot *s, enum rmd_slowed slowed, const unsigned *target)
 {
     struct outcome o = {0, 0, 0, 0, 0};
     struct rmd_arena arena;
@@ -241,24 +241,24 @@ static double part_saved(double now, double then)
 
 double rmd_gain_jobs(const struct rmd_snapshot *s, const unsigned *target)
 {
-    struct outcome o = outcome_of(s, false, target);
+    struct outcome o = outcome_of(s, RMD_WHOLE, target);
     return part_saved(o.then, o.now); /* time is 1 / speed */
 }
 
 /* What a job is entitled to is due to it, whatever the others lose. */
 double rmd_gain_fair(const struct rmd_snapshot *s, const unsigned *target)
 {
-    return outcome_of(s, false, target).most;
+    return outcome_of(s, RMD_WHOLE, target).most;
 }
 
 double rmd_gain_interference(const struct rmd_snapshot *s, const unsigned *target)
 {
-    return outcome_of(s, true, target).most;
+    return outcome_of(s, RMD_AS_SEEN, target).most;
 }
 
 /* Time where it has become too slow, else cores. */
 double rmd_gain_energy(const struct rmd_snapshot *s, const unsigned *target)
 {
-    struct outcome o = outcome_of(s, false, target);
+    struct outcome o = outcome_of(s, RMD_WHOLE, target);
     return rmd_most(part_saved(o.then, o.now), part_saved((double)o.owned, (double)o.wanted));
 }

@@ -14,12 +14,14 @@ void rmd_policy_throughput(const struct rmd_snapshot *s, unsigned *target)
     rmd_ranks_invalidate(s);
     if (!s->nprocs || rmd_scarce(s))
         return; /* nothing to choose */
-    struct rmd_ranks ranks = rmd_ranks_cache(s, RMD_ALONE, false, &arena);
+    struct rmd_ranks ranks = rmd_ranks_cache(s, RMD_ALONE, RMD_WHOLE, &arena);
     unsigned *share = rmd_arena_alloc(&arena, s->nprocs, sizeof *share);
     double *weight = rmd_arena_alloc(&arena, s->nprocs, sizeof *weight);
-    for (unsigned i = 0; i < s->nprocs; i++)
-        share[i] = target[i];
     rmd_works(s, ranks.member, s->nprocs, weight);
+    for (unsigned i = 0; i < s->nprocs; i++) {
+        share[i] = target[i];
+        weight[i] /= rmd_delivered_of(&s->needs[i]); /* as policy workload */
+    }
     const struct rmd_greedy_options how = {.cores = s->ncores, .weight = weight, .cap = share};
     rmd_greedy_allocate(&ranks, &how, target, arena);
 }
@@ -32,7 +34,7 @@ double rmd_gain_throughput(const struct rmd_snapshot *s, const unsigned *target)
     struct rmd_arena arena;
     if (!s->nprocs)
         return 0;
-    struct rmd_ranks ranks = rmd_ranks_cached(s, RMD_ALONE, false, &arena);
+    struct rmd_ranks ranks = rmd_ranks_cached(s, RMD_ALONE, RMD_WHOLE, &arena);
     for (unsigned i = 0; i < s->nprocs; i++) {
         const struct rmd_curve *c = &ranks.rank[i].curve;
         known |= ranks.rank[i].known;

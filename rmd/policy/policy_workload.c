@@ -3,7 +3,8 @@
  * policy_workload.c - ownership in proportion to the workloads W that the processes
  * announce: D_i = ceil(R W_i / sum W) - alpha_i with alpha_i in {0, 1} (Schreiber et al.,
  * 5.3.3), alpha chosen by the largest remainders.  Equal shares are
- * the same with all W alike.
+ * the same with all W alike.  A process whose cores deliver the part E of a core each counts as
+ * one with the work W / E.
  */
 #include "rmd/policy/apportion.h"
 #include "rmd/policy/level.h"
@@ -92,6 +93,8 @@ void rmd_policy_workload(const struct rmd_snapshot *s, unsigned *target)
     for (unsigned i = 0; i < s->nprocs; i++)
         all[i] = i;
     rmd_works(s, all, s->nprocs, weight);
+    for (unsigned i = 0; i < s->nprocs; i++)
+        weight[i] /= rmd_delivered_of(&s->needs[i]);
     apportion_cores(s, weight, target, arena);
 }
 
@@ -106,8 +109,9 @@ double rmd_gain_workload(const struct rmd_snapshot *s, const unsigned *target)
             return HUGE_VAL;
         if (!known || !need->owned || !target[i])
             continue;
-        now = rmd_most(now, need->workload / need->owned);
-        then = rmd_most(then, need->workload / target[i]);
+        double work = need->workload / rmd_delivered_of(need);
+        now = rmd_most(now, work / need->owned);
+        then = rmd_most(then, work / target[i]);
     }
     return now > 0 ? 1 - then / now : 0;
 }

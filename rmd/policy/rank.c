@@ -49,26 +49,26 @@ static double core_time_of_work(const struct rmd_snapshot *s, const struct rmd_r
 }
 
 /*
- * What a core of a process delivers is the least of what the machine says and what the announced
- * iteration times say: a rank that needs more core time for a unit of work than the best
+ * What a core of a process delivers is the least of what the machine says and, by_iterations, what the
+ * announced iteration times say: a rank that needs more core time for a unit of work than the best
  * of its job has cores that deliver less.  (Acun et al., IV.F: imbalance
  * that is the application's own is in the workloads, what is left is from outside.)  Never below
  * a tenth: so much is no interference but another mistake.
  */
 static void judge_cores(const struct rmd_snapshot *s, struct rmd_ranks *r,
-                        const struct rmd_group *g)
+                        const struct rmd_group *g, bool by_iterations)
 {
     const unsigned *m = &r->member[g->first];
     double best = HUGE_VAL;
-    for (unsigned k = 0; k < g->count; k++) {
+    for (unsigned k = 0; k < g->count && by_iterations; k++) {
         double x = core_time_of_work(s, r, m[k]);
         if (x > 0)
             best = rmd_least(best, x);
     }
     for (unsigned k = 0; k < g->count; k++) {
         const struct rmd_need *need = &s->needs[m[k]];
-        double told = need->delivered > 0 && need->delivered <= 1 ? need->delivered : 1;
-        double x = core_time_of_work(s, r, m[k]), seen = x > 0 ? best / x : 1;
+        double told = rmd_delivered_of(need);
+        double x = by_iterations ? core_time_of_work(s, r, m[k]) : 0, seen = x > 0 ? best / x : 1;
         r->rank[m[k]].delivered = (struct rmd_delivered){
             .cores = seen < told ? need->iteration_cores : need->owned,
             .part = rmd_most(rmd_least(seen, told), 0.1)};
@@ -83,7 +83,7 @@ static void slow_curves(struct rmd_ranks *r)
         cores += r->rank[i].delivered.cores;
         whole += r->rank[i].delivered.cores * r->rank[i].delivered.part;
     }
-    for (unsigned i = 0; i < r->nranks; i++) {
+    for (unsigned i = 0; whole < cores && i < r->nranks; i++) {
         struct rmd_delivered *d = &r->rank[i].delivered;
         d->further = rmd_elsewhere(cores, whole, d);
         rmd_curve_slow(&r->rank[i].curve, d);
@@ -116,7 +116,7 @@ static void sum_up_group(struct rmd_ranks *r, struct rmd_group *g)
     }
 }
 
-struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping grouping, bool slowed,
+struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping grouping, enum rmd_slowed slowed,
                               struct rmd_arena *arena)
 {
     unsigned n = s->nprocs;
@@ -138,7 +138,7 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping gr
     for (unsigned j = 0; j < r.ngroups; j++) {
         rmd_works(s, &r.member[r.group[j].first], r.group[j].count, r.work);
         if (slowed)
-            judge_cores(s, &r, &r.group[j]);
+            judge_cores(s, &r, &r.group[j], slowed == RMD_AS_SEEN);
     }
     if (slowed)
         slow_curves(&r);
@@ -155,7 +155,7 @@ struct cache {
 };
 
 struct rmd_ranks rmd_ranks_cache(const struct rmd_snapshot *s, enum rmd_grouping grouping,
-                                 bool slowed, struct rmd_arena *arena)
+                                 enum rmd_slowed slowed, struct rmd_arena *arena)
 {
     *arena = (struct rmd_arena){s->arena};
     struct cache *cache = rmd_arena_alloc(arena, 1, sizeof *cache);
@@ -171,7 +171,7 @@ void rmd_ranks_invalidate(const struct rmd_snapshot *s)
 }
 
 struct rmd_ranks rmd_ranks_cached(const struct rmd_snapshot *s, enum rmd_grouping grouping,
-                                  bool slowed, struct rmd_arena *arena)
+                                  enum rmd_slowed slowed, struct rmd_arena *arena)
 {
     const struct cache *cache = s->arena;
     if (!s->decided || !cache->valid)

@@ -29,6 +29,10 @@ struct rmd_group {
     bool known; /* a member has announced a graph */
 };
 
+/* How much a process's cores count for: whole cores; what rmd knows that they deliver; or less, if iteration
+ * times say so.  These compare the ranks of a job, so the grouping is RMD_BY_JOB. */
+enum rmd_slowed { RMD_WHOLE, RMD_AS_TOLD, RMD_AS_SEEN };
+
 enum rmd_grouping { RMD_ONE_GROUP, RMD_BY_JOB, RMD_ALONE };
 
 struct rmd_ranks {
@@ -42,7 +46,7 @@ struct rmd_ranks {
 /* From a snapshot with one process at least.  `slowed`: the curves are those on the cores that the
  * processes have, of which each delivers a part.  Allocates from *arena. */
 struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
-                              bool slowed, struct rmd_arena *arena);
+                              enum rmd_slowed slowed, struct rmd_arena *arena);
 
 /*
  * The same, cached at the beginning of the snapshot's arena for the policy's gain
@@ -50,11 +54,11 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *snapshot, enum rmd_grou
  * this function must call rmd_ranks_invalidate at its end.
  */
 struct rmd_ranks rmd_ranks_cache(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
-                                 bool slowed, struct rmd_arena *arena);
+                                 enum rmd_slowed slowed, struct rmd_arena *arena);
 void rmd_ranks_invalidate(const struct rmd_snapshot *snapshot);
 /* The cached ones, or else made now. */
 struct rmd_ranks rmd_ranks_cached(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
-                                  bool slowed, struct rmd_arena *arena);
+                                  enum rmd_slowed slowed, struct rmd_arena *arena);
 
 /* What cores deliver that others have, when all have `cores` of them, which deliver `whole`. */
 double rmd_elsewhere(double cores, double whole, const struct rmd_delivered *own);

@@ -5,6 +5,7 @@
 #include "rmd/config/control_protocol.h"
 #include "rmd/domain/order.h"
 #include "rmd/policy/limit.h"
+#include "rmd/users/unmanaged.h"
 #include "rmd/users/users.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ struct builder {
     const struct rmd_domain *asker;
     bool all;
     struct inv_admin_snapshot head;
-    FILE *users, *procs;
+    FILE *users, *procs, *unmanaged;
 };
 
 static void add_process(struct builder *b, uid_t uid, unsigned slot, const struct rmd_member *m)
@@ -31,6 +32,22 @@ static void add_process(struct builder *b, uid_t uid, unsigned slot, const struc
                                   .priority = m->priority};
     memcpy(o.cores, m->order->cores, sizeof o.cores);
     b->head.nprocs += fwrite(&o, sizeof o, 1, b->procs) == 1;
+}
+
+static void add_unmanaged(struct builder *b)
+{
+    const struct rmd_unmanaged_list *known = &rmd_users_unmanaged()->known;
+    for (unsigned i = 0; i < known->count; i++) {
+        const struct rmd_unmanaged_process *p = &known->items[i];
+        if (!rmd_unmanaged_counts(p) || !(b->all || p->uid == rmd_domain_uid(b->asker)))
+            continue;
+        struct inv_admin_unmanaged o = {.uid = p->uid,
+                                        .pid = p->pid,
+                                        .millicores = (uint32_t)(p->cores * 1000),
+                                        .running = p->running};
+        memcpy(o.program, p->program, sizeof o.program);
+        b->head.nunmanaged += fwrite(&o, sizeof o, 1, b->unmanaged) == 1;
+    }
 }
 
 static void add_user(struct builder *b, const struct rmd_domain *d, struct rmd_limits limits)
@@ -77,26 +94,38 @@ static void collect_snapshot(struct builder *b)
             inv_set_add(b->head.resting, c);
     add_user(b, d, rmd_users_limits(rmd_domain_uid(d)));
     rmd_users_each(add_other_user, b);
+    add_unmanaged(b);
 }
+
+/* The part's text is the caller's to free. */
+struct part {
+    char *text;
+    size_t bytes;
+};
 
 char *rmd_admin_snapshot(const struct rmd_domain *domain, bool all, size_t *bytes)
 {
     struct builder b = {.asker = domain, .all = all};
-    char *users = NULL, *procs = NULL, *whole = NULL;
-    size_t user_bytes = 0, proc_bytes = 0;
-    b.users = open_memstream(&users, &user_bytes);
-    b.procs = open_memstream(&procs, &proc_bytes);
-    bool good = b.users && b.procs;
+    enum { PARTS = 3 };
+    struct part part[PARTS] = {{NULL, 0}};
+    FILE **file[PARTS] = {&b.users, &b.procs, &b.unmanaged};
+    bool good = true;
+    for (unsigned i = 0; i < PARTS; i++)
+        good &= (*file[i] = open_memstream(&part[i].text, &part[i].bytes)) != NULL;
     if (good)
         collect_snapshot(&b);
-    good &= !(b.users && fclose(b.users)) & !(b.procs && fclose(b.procs));
-    *bytes = sizeof b.head + user_bytes + proc_bytes;
-    if (good && (whole = malloc(*bytes)) != NULL) {
-        memcpy(whole, &b.head, sizeof b.head);
-        memcpy(whole + sizeof b.head, users, user_bytes);
-        memcpy(whole + sizeof b.head + user_bytes, procs, proc_bytes);
+    *bytes = sizeof b.head;
+    for (unsigned i = 0; i < PARTS; i++) {
+        good &= !(*file[i] && fclose(*file[i]));
+        *bytes += part[i].bytes;
     }
-    free(users);
-    free(procs);
+    char *whole = good ? malloc(*bytes) : NULL, *to = whole;
+    if (whole)
+        to = mempcpy(to, &b.head, sizeof b.head);
+    for (unsigned i = 0; i < PARTS; i++) {
+        if (whole)
+            to = mempcpy(to, part[i].text, part[i].bytes);
+        free(part[i].text);
+    }
     return whole;
 }

@@ -80,10 +80,11 @@ static int watch_death(void)
     return 0;
 }
 
-int rmd_launcher_watch(int ready_fd, bool private, unsigned ncores)
+int rmd_launcher_watch(int ready_fd, bool private, const struct inv_topology *topology)
 {
     char text[32];
-    int n = snprintf(text, sizeof text, "ready %u\n", ncores);
+    int n = snprintf(text, sizeof text, "ready %u%s\n", topology->ncores,
+                     inv_topology_uneven(topology) ? " uneven" : "");
     if (write(ready_fd, text, (size_t)n) != n)
         return -1;
     job.end = (struct rmd_source){ready_fd, handle_launcher_end};

@@ -13,7 +13,7 @@ enum { SAMPLE_MS = 500 };
 
 static void take_sample(struct rmd_machine_state *m)
 {
-    rmd_delivery_sample(&m->delivery, m->root, m->os_cpu, m->ncores);
+    rmd_delivery_sample(&m->delivery, m->root, m->os_cpu, m->topology);
 }
 
 static void sample_timer_expired(struct rmd_source *source, uint32_t events)
@@ -32,7 +32,7 @@ void rmd_machine_sample(struct rmd_machine_state *m, bool on)
     if (!m->timer.ready || on == m->on)
         return;
     rmd_ring_every(&m->timer, on ? SAMPLE_MS : 0);
-    memset(&m->delivery, 0, sizeof m->delivery);
+    rmd_delivery_reset(&m->delivery, m->topology);
     m->on = on;
     if (on)
         take_sample(m); /* to count from */
@@ -104,11 +104,12 @@ int rmd_machine_watch(struct rmd_machine_state *m, const struct inv_topology *to
                       const char *root, void (*sampled)(void), void (*limited)(double part))
 {
     m->heat.part = 1;
+    m->topology = topology;
+    rmd_delivery_reset(&m->delivery, topology);
     if (topology->emulated && !*root)
         return 0; /* what real cores deliver says nothing */
     for (unsigned c = 0; c < topology->ncores; c++)
         m->os_cpu[c] = topology->emulated ? (int)c : topology->os_cpu[c];
-    m->ncores = topology->ncores;
     m->root = root;
     m->sampled = sampled;
     m->heat.limited = limited;

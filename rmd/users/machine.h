@@ -16,7 +16,7 @@ struct rmd_machine_state {
     struct rmd_source timer; /* NULL `ready`: samples are not taken */
     void (*sampled)(void);
     const char *root;
-    unsigned ncores;
+    const struct inv_topology *topology;
     int os_cpu[INV_MAX_CORES];
     bool on;
     struct rmd_delivery delivery;
@@ -33,13 +33,13 @@ struct rmd_machine_state {
 
 /*
  * rmd_machine_watch - prepare to sample below `root` ("" for /; emulated cores only below another
- * one, whose CPU numbers are those of the cores).  `sampled` is called after each sample, and
- * `limited` when this part of the cores may be used because of heat.
+ * one, whose CPU numbers are those of the cores).  The topology stays where it is.  `sampled` is called
+ * after each sample, and `limited` when this part of the cores may be used because of heat.
  * Returns 0, or -1 with errno.
  */
 int rmd_machine_watch(struct rmd_machine_state *machine, const struct inv_topology *topology,
                       const char *root, void (*sampled)(void), void (*limited)(double part));
-/* Sample from now on, or do not; nothing is known any more when it ends. */
+/* Sample from now on, or do not; no more than the speeds of cores is known when it ends. */
 void rmd_machine_sample(struct rmd_machine_state *machine, bool on);
 /* Of a core by each core, 0 unknown; it stays where it is. */
 const double *rmd_machine_delivered(const struct rmd_machine_state *machine);

@@ -25,6 +25,7 @@
 #include "rmd/loop/loop.h"
 #include "rmd/users/machine.h"
 #include "rmd/users/nonmembers.h"
+#include "rmd/users/unmanaged.h"
 #include "rmd/quota/quota_watch.h"
 #include "libinvasive/base/now.h"
 #include "rmd/host/online.h"
@@ -71,6 +72,7 @@ static struct {
     uint64_t idle_number; /* increases each time a user becomes idle */
     struct rmd_enforcement enforcement;
     struct rmd_nonmembers nonmembers;
+    struct rmd_unmanaged unmanaged;
 
     /* By core: the user that has it, the user that is to have it, and the time when it was asked
      * back. */
@@ -95,6 +97,7 @@ static struct {
     struct rmd_formers formers; /* what a former rmd has stored, until rmd_users_take_over */
     struct rmd_shared shared;
 } users = {.nonmembers.timer.fd = -1,
+           .unmanaged.timer.fd = -1,
            .formers.orders = -1,
            .shared.rates.persons = &users.shared.persons};
 
@@ -195,6 +198,8 @@ static void set_check_timer(void)
 {
     bool needed = rmd_users_live() || rmd_enforcement_has_leftovers(&users.enforcement);
     unsigned ms = needed ? users.settings->check_interval_ms : 0;
+    if (!rmd_users_live())
+        rmd_unmanaged_forget(&users.unmanaged);
     if (ms == users.check_running_ms)
         return;
     rmd_ring_every(&users.check_timer, ms);
@@ -216,6 +221,8 @@ static void check_timer_expired(struct rmd_source *source, uint32_t events)
         rmd_quota_watch_follow(&u->quota);
     rmd_energy_look(&users.shared.energy);
     rmd_nonmembers_scan(&users.nonmembers);
+    if (rmd_users_live())
+        rmd_unmanaged_look(&users.unmanaged);
     rmd_enforcement_remove_leftovers(&users.enforcement);
     if (changed)
         divide_cores();
@@ -740,6 +747,19 @@ static void use_subuids(const char *said)
                    !*said ? "/etc/subuid" : strcmp(said, "none") ? said : NULL);
 }
 
+/* Emulated cores are no CPUs on which processes could be. */
+static int begin_unmanaged(void)
+{
+    struct inv_cpus cpus;
+    inv_cpus_clear(&cpus);
+    for (unsigned c = 0; c < users.topology.ncores && !users.topology.emulated; c++)
+        inv_cpus_add(&cpus, (size_t)users.topology.os_cpu[c]);
+    const struct rmd_unmanaged_domains domains = {rmd_users_each, rmd_users_known};
+    return rmd_unmanaged_begin(&users.unmanaged, &cpus, &domains);
+}
+
+const struct rmd_unmanaged *rmd_users_unmanaged(void) { return &users.unmanaged; }
+
 int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
                    const struct rmd_users_options *o)
 {
@@ -756,6 +776,7 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
                               users.topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
                               s->text[RMD_KEY_CGROUP]) ||
         rmd_nonmembers_begin(&users.nonmembers, &users.enforcement) ||
+        begin_unmanaged() ||
         rmd_timer_open(&users.bound_timer, bound_timer_expired) ||
         rmd_timer_open(&users.check_timer, check_timer_expired) ||
         rmd_machine_watch(o->machine, &users.topology, o->sys_root, handle_sample, limit_heat))
@@ -772,6 +793,8 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
 void rmd_users_close(void)
 {
     rmd_nonmembers_end(&users.nonmembers);
+    rmd_unmanaged_forget(&users.unmanaged);
+    rmd_timer_close(&users.unmanaged.timer);
     users.options.store = NULL; /* stored tables are for the next rmd */
     while (users.first) {
         struct user *u = users.first;

@@ -12,6 +12,7 @@
 
 struct rmd_machine_state; /* machine.h */
 struct rmd_persisted; /* persisted_orders.h */
+struct rmd_unmanaged; /* unmanaged.h */
 
 struct rmd_users_options {
     unsigned procs_hint;
@@ -113,6 +114,8 @@ void rmd_users_take_over(void);
 
 /* As given to rmd_users_open. */
 struct rmd_machine_state *rmd_users_machine(void);
+/* What computes beside the members (unmanaged.h), of all users. */
+const struct rmd_unmanaged *rmd_users_unmanaged(void);
 
 /* Processes of all users. */
 unsigned rmd_users_live(void);

@@ -3,6 +3,7 @@
 Eight emulated cores, kernels that sleep: nothing here depends on how busy the machine is, but for
 how long it takes.  With more ranks than cores, imbalance decides which of them share a core."""
 
+import json
 import os
 import re
 import subprocess
@@ -16,10 +17,11 @@ MANY = 12  # changes of owners; without hysteresis there is one every few iterat
 
 
 @pytest.fixture
-def rmd(build, stock_env):
-    """The socket of an rmd on eight emulated cores that outlives the jobs under it."""
+def rmd(build, stock_env, request):
+    """The socket of an rmd on eight emulated cores, or on others, that outlives its jobs."""
+    machine = getattr(request, "param", "8")
     socket = f"@invasive-test-ownership-{os.getpid()}"
-    with subprocess.Popen([build / "bin/rmd", f"--socket={socket}", "--emulate-cores=8"],
+    with subprocess.Popen([build / "bin/rmd", f"--socket={socket}", f"--emulate-cores={machine}"],
                           env=stock_env, stdin=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 30
         while subprocess.run([build / "bin/rmctl", f"--socket={socket}"], capture_output=True,
@@ -40,7 +42,7 @@ def status(build, socket):
     return int(moves[1]) if moves else 0, {int(rank): int(owned) for rank, owned in ranks}
 
 
-def run(build, mpiexec, socket, env, *arguments):
+def run(build, mpiexec, socket, env, *arguments, look=lambda: None):
     """Runs the program; returns what status() said every now and then, and at its end."""
     seen = []
     command = [build / "invade", f"--socket={socket}", "--", mpiexec, "-n", "2",
@@ -50,6 +52,7 @@ def run(build, mpiexec, socket, env, *arguments):
                           stdout=subprocess.PIPE, start_new_session=True) as job:
         while job.poll() is None:
             moves, owned = status(build, socket)
+            look()
             if len(owned) == 2:
                 seen.append((moves, owned))
             time.sleep(0.02)
@@ -63,6 +66,34 @@ def test_imbalance_that_persists_moves_ownership_which_then_stays(build, mpiexec
     assert last[1] > last[0]
     assert seen[-1][0] <= MANY
     assert seen[-1][0] - seen[len(seen) // 2][0] <= MANY / 2
+
+
+@pytest.mark.parametrize("rmd", ["4x1.0,4x0.25"], indirect=True)
+@pytest.mark.parametrize("policy", ["workload", "makespan", "interference"])
+def test_a_rank_on_slow_cores_owns_more_of_them(build, mpiexec, stock_env, rmd, policy):
+    subprocess.run([build / "bin/rmctl", f"--socket={rmd}", "policy", policy], check=True,
+                   timeout=20, stdout=subprocess.DEVNULL)
+    seen = run(build, mpiexec, rmd, stock_env, "--loads=1:1")
+    owned = [owned[1] - owned[0] for _, owned in seen]
+    assert max(owned) >= 2, owned
+    assert seen[-1][0] <= MANY
+
+
+@pytest.mark.parametrize("rmd", ["4x1.0,4x0.25"], indirect=True)
+def test_a_rank_measures_what_its_cores_deliver(build, mpiexec, stock_env, rmd):
+    subprocess.run([build / "bin/rmctl", f"--socket={rmd}", "policy", "equal"], check=True,
+                   timeout=20, stdout=subprocess.DEVNULL)
+    told = [set(), set()]
+
+    def look():
+        done = subprocess.run([build / "bin/rmctl", f"--socket={rmd}", "status", "--json"],
+                              capture_output=True, text=True, timeout=20, check=True)
+        for process in json.loads(done.stdout)["domains"][0]["processes"]:
+            if process["rank"] in (0, 1) and process["delivered"]:
+                told[process["rank"]].add(process["delivered"])
+
+    run(build, mpiexec, rmd, stock_env, "--loads=1:1", look=look)
+    assert min(told[1]) < 0.6 < min(told[0])
 
 
 def test_imbalance_that_alternates_leaves_ownership_alone(build, mpiexec, stock_env, rmd):

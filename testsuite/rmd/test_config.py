@@ -82,7 +82,8 @@ def test_a_good_file_is_taken_without_a_word(check, text):
     ("emulate-cores = 0", "key 'emulate-cores': '0' is not allowed: use a number from 1 to 1024"),
     ("emulate-cores = 1025", "key 'emulate-cores': '1025' is not allowed"),
     ("emulate-cores = package:2000", "'package:2000' is not allowed: use a number from 1 to 1024, "
-                                     "or a machine with so many cores such as package:2 core:4"),
+                                     "with speeds such as 4x1.0,4x0.6, or a machine with so many "
+                                     "cores such as package:2 core:4"),
     ("emulate-cores = package:2 core:90000 pu:2", "'package:2 core:90000 pu:2' is not allowed"),
     ("emulate-cores = planet:2", "key 'emulate-cores': 'planet:2' is not allowed"),
     ("smt = both", "key 'smt': 'both' is not allowed: use each, core or first"),

@@ -812,6 +812,45 @@ def test_where_all_deliver_the_same_interference_is_fair(rmd, case):
     assert rmd.decide("interference", case) == rmd.decide("fair", case)
 
 
+# --- what cores deliver, in other policies
+
+@RULES
+@given(case=cases(plain=True), parts=st.lists(st.floats(0.1, 1), min_size=8, max_size=8))
+def test_workload_counts_what_cores_deliver(rmd, case, parts):
+    """As if the work were larger by what the cores do not deliver."""
+    ncores, needs = case
+    longer = copy.deepcopy(needs)
+    for need, other, part in zip(needs, longer, parts):
+        need.delivered = part
+        other.load /= part
+    for policy in ("workload", "throughput"):
+        a, b = rmd.decide(policy, case), rmd.decide(policy, (ncores, longer))
+        assert all(abs(x - y) <= 1 for x, y in zip(a, b)), (a, b)
+
+
+@settings(RULES, max_examples=50 // FEWER)
+@given(case=small_cases(), parts=st.lists(st.sampled_from([1, 0.9, 0.5, 0.3]), min_size=3,
+                                          max_size=3))
+def test_no_distribution_ends_earlier_by_what_cores_deliver(rmd, case, parts):
+    """Iteration times say nothing between jobs, whose units of work are not the same."""
+    ncores, needs = case
+    for need, part in zip(needs, parts):
+        need.delivered = part
+    curves = [rmd.curve(ncores, need.graph) for need in needs]
+    found = [Cores(need.owned, need.delivered) for need in needs]
+    know_the_others(found)
+    speeds = [cores.speeds(curve) for cores, curve in zip(found, curves)]
+    for need in needs:
+        need.iteration = 7 * need.load
+    target = rmd.decide("makespan", case)
+
+    def slowest(d):
+        return max(need.load / speed[c] for need, speed, c in zip(needs, speeds, d))
+
+    best = min(slowest(d) for d in distributions(ncores, ranges_of(case)))
+    assert slowest(target) <= best * (1 + 1e-4)
+
+
 # --- hysteresis
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -270,3 +270,32 @@ def test_a_dollar_in_a_jobs_name_is_a_dollar_in_the_picture(build, tmp_path):
         pytest.skip("no matplotlib")
     assert got.returncode == 0, got.stderr
     assert all(f"<!-- {name} -->" in picture.read_text() for name in names)
+
+
+# --- cores with speeds
+
+def test_cores_of_half_speed_take_twice_the_time(build):
+    text = lines("0,a,a,8,,1,,")
+    for machine, seconds in (("4", 2), ("4x0.5", 4), ("2x1.0,2x0.5", 8 / 3), ("2,2x0.5", 8 / 3)):
+        found = results(build, f"--machine={machine}", *FREE, text=text)
+        assert found["machine"]["cores"] == 4
+        assert found["bound"]["seconds"] == pytest.approx(seconds)
+        for name in ("static", "sequence", "lending", "workload", "makespan"):
+            assert found["by_name"][name]["seconds"] == pytest.approx(seconds), (machine, name)
+
+
+@pytest.mark.parametrize("policy", ["workload", "makespan", "interference"])
+def test_a_process_on_slow_cores_has_more_of_them(build, policy):
+    """Two ranks with the same work: equal numbers of cores take 10 / (4 * 0.25) an iteration."""
+    text = lines("0,a,j,10,,40,,", "0,b,j,10,,40,,")
+    found = results(build, "--machine=4x1.0,4x0.25", "--announce=ahead", *FREE,
+                    f"--schedules=static,{policy}", text=text)
+    static, ours = (found["by_name"][name]["seconds"] for name in ("static", policy))
+    assert static == pytest.approx(40 * 10)
+    assert found["bound"]["seconds"] * CLOSE ** -1 <= ours < 0.7 * static
+
+
+@pytest.mark.parametrize("machine", ["4x", "4x2", "4x0.5,", "4x0"])
+def test_speeds_that_are_none_are_refused_with_what_is_allowed(build, machine):
+    done = simulate(build, f"--machine={machine}", "--generate=constant", check=False)
+    assert done.returncode == 1 and machine in done.stderr and "4x1.0,4x0.6" in done.stderr

@@ -103,6 +103,16 @@ static void print_process(FILE *to, const struct inv_admin_process *p, bool own)
     fprintf(to, "\n");
 }
 
+void admin_print_unmanaged(FILE *to, const struct inv_admin_snapshot *o)
+{
+    const struct inv_admin_unmanaged *all = rmd_admin_unmanaged(o);
+    if (o->nunmanaged)
+        fprintf(to, "%9s %8s %5s %-20s %5s %7s\n", "", "pid", "user", "program", "cores", "running");
+    for (unsigned i = 0; i < o->nunmanaged; i++)
+        fprintf(to, "unmanaged %8d %5u %-20.20s %5.2f %7u\n", all[i].pid, all[i].uid, all[i].program,
+                all[i].millicores / 1000.0, all[i].running);
+}
+
 void admin_print_orders(FILE *to, const struct inv_admin_snapshot *o)
 {
     const struct inv_admin_user *users = rmd_admin_users(o);
@@ -150,15 +160,24 @@ static json_t *user_json(const struct inv_admin_user *u)
                      admin_cores_json(u->has));
 }
 
+static json_t *unmanaged_json(const struct inv_admin_unmanaged *p)
+{
+    return json_pack("{sI si ss sf si}", "uid", (json_int_t)p->uid, "pid", p->pid, "program", p->program,
+                     "cores", p->millicores / 1000.0, "running_threads", (int)p->running);
+}
+
 static void add_orders_json(const struct inv_admin_snapshot *o, json_t *domain)
 {
     const struct inv_admin_user *users = rmd_admin_users(o);
     const struct inv_admin_process *procs = rmd_admin_processes(o);
-    json_t *list = json_array(), *orders = json_array();
+    json_t *list = json_array(), *orders = json_array(), *unmanaged = json_array();
     for (unsigned i = 0; i < o->nusers; i++)
         json_array_append_new(list, user_json(&users[i]));
     for (unsigned i = 0; i < o->nprocs; i++)
         json_array_append_new(orders, process_json(&procs[i]));
+    for (unsigned i = 0; i < o->nunmanaged; i++)
+        json_array_append_new(unmanaged, unmanaged_json(&rmd_admin_unmanaged(o)[i]));
+    json_object_set_new(domain, "unmanaged", unmanaged);
     json_object_set_new(domain, "users", list);
     json_object_set_new(domain, "orders", orders);
     json_object_set_new(domain, "drained", admin_cores_json(o->drained));

@@ -14,8 +14,10 @@ const char *admin_why_away(const struct inv_admin_snapshot *snapshot, const stru
                            unsigned core);
 
 /* admin_print_head - a line with policy, limits, drained and offline cores.
+ * admin_print_unmanaged - a line for each process that computes beside those of the domain.
  * admin_print_orders - a line for each order of a process, and for each other user. */
 void admin_print_head(FILE *to, const struct inv_admin_snapshot *snapshot);
+void admin_print_unmanaged(FILE *to, const struct inv_admin_snapshot *snapshot);
 void admin_print_orders(FILE *to, const struct inv_admin_snapshot *snapshot);
 
 /* The domain as a JSON object, as status --json prints it.  snapshot NULL: only what view has. */

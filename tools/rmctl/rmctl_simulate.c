@@ -13,8 +13,8 @@
 enum { OPT_MOVE = 256, OPT_LEND, OPT_DECISION, OPT_WITHIN, OPT_LOSS, OPT_WRITE, OPT_SERIES };
 
 static const struct argp_option simulate_options[] = {
-    {"machine", 'm', "M", 0, "number of cores, or hwloc's words such as \"package:2 numa:4 "
-     "core:16\"; default: 64", 0},
+    {"machine", 'm', "M", 0, "number of cores, also with speeds such as 4x1.0,4x0.6, or hwloc's words such as "
+     "\"package:2 numa:4 core:16\"; default: 64", 0},
     {"workload", 'w', "FILE", 0, "read the workload from FILE (-: standard input)", 0},
     {"generate", 'g', "KIND[,NAME=X...]", 0, "make one up: constant, changing, study, bursty or "
      "crowd, with seed, processes, ranks, pieces, seconds, apart, serial", 0},
@@ -287,11 +287,14 @@ static int run_simulate(int argc, char **argv)
     struct sim_world world = {.costs = s.costs, .decisions = s.decisions};
     if (!sim_machine_parse(s.machine, &world.machine, why))
         return print_error("--machine", why) || 1;
+    unsigned short *speed = sim_machine_speeds(s.machine, world.machine.ncores);
+    world.speed = speed;
     struct sim_workload work = {0};
     bool good = load_workload(&work, &s, world.machine.ncores) &&
                 (!s.write || write_workload(&work, s.write)) && run_schedules(&s, &world, &work);
     sim_workload_free(&work);
     free((void *)world.machine.apart);
+    free(speed);
     return good ? 0 : 1;
 }
 

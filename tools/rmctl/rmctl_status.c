@@ -24,17 +24,22 @@ static const char *name_slot(int slot, char text[16])
 
 static void print_cores(const struct view *v, const struct inv_admin_snapshot *o)
 {
-    printf("%5s %5s %6s %7s %8s %-7s %s\n", "core", "cpu", "owner", "holder", "thread", "reclaim",
-           "away");
+    bool uneven = false;
+    for (unsigned c = 1; c < v->ncores; c++)
+        uneven |= v->core[c].speed != v->core[0].speed;
+    printf("%5s %5s %s%6s %7s %8s %-7s %s\n", "core", "cpu", uneven ? "speed " : "", "owner", "holder",
+           "thread", "reclaim", "away");
     for (unsigned c = 0; c < v->ncores; c++) {
         const struct view_core *core = &v->core[c];
-        char owner[16], holder[16], cpu[16] = "-", thread[16] = "-";
+        char owner[16], holder[16], cpu[16] = "-", thread[16] = "-", speed[16] = "";
         if (core->cpu >= 0)
             snprintf(cpu, sizeof cpu, "%d", core->cpu);
+        if (uneven)
+            snprintf(speed, sizeof speed, "%5.2f ", core->speed);
         if (core->thread)
             snprintf(thread, sizeof thread, "%d", core->thread);
         const char *why = admin_why_away(o, v, c);
-        printf("%5u %5s %6s %7s %8s %-7s %s\n", c, cpu, name_slot(core->owner, owner),
+        printf("%5u %5s %s%6s %7s %8s %-7s %s\n", c, cpu, speed, name_slot(core->owner, owner),
                name_slot(core->holder, holder), thread, core->asked ? "asked" : "-",
                why ? why : "-");
     }
@@ -106,8 +111,10 @@ static void print_view(const struct view *v, uint32_t uid, const struct inv_admi
     if (v->pinned)
         print_cores(v, o);
     print_processes(v);
-    if (o)
+    if (o) {
+        admin_print_unmanaged(stdout, o);
         admin_print_orders(stdout, o);
+    }
 }
 
 /* --- for programs */
@@ -120,8 +127,9 @@ static json_t *slot_json(int slot)
 
 static json_t *core_json(const struct view_core *c, unsigned number)
 {
-    return json_pack("{si so so so so sb}", "core", (int)number, "cpu",
-                     c->cpu >= 0 ? json_integer(c->cpu) : json_null(), "owner", slot_json(c->owner),
+    return json_pack("{si so sf so so so sb}", "core", (int)number, "cpu",
+                     c->cpu >= 0 ? json_integer(c->cpu) : json_null(), "speed", c->speed, "owner",
+                     slot_json(c->owner),
                      "holder", slot_json(c->holder), "thread",
                      c->thread ? json_integer(c->thread) : json_null(), "asked_back", c->asked);
 }
@@ -138,10 +146,11 @@ static json_t *graph_json(const struct view_process *p)
 static json_t *process_json(const struct view_process *p)
 {
     return json_pack(
-        "{si si so ss si si sb sf so s{sI sI sI sI sf sf sf sf sf sf sf sI}}", "slot",
+        "{si si so ss si si sb sf so so s{sI sI sI sI sf sf sf sf sf sf sf sI}}", "slot",
         (int)p->slot, "pid", p->pid, "rank", p->rank >= 0 ? json_integer(p->rank) : json_null(),
         "program", p->program, "owned_cores", (int)p->owned, "held_cores", (int)p->held,
         "wants_cores", p->wants, "workload", isfinite(p->workload) ? p->workload : 0.0,
+        "delivered", p->delivered > 0 && p->delivered <= 1 ? json_real(p->delivered) : json_null(),
         "scalability", graph_json(p), "counters", "lends", (json_int_t)p->lends, "borrows",
         (json_int_t)p->borrows, "reclaims", (json_int_t)p->reclaims, "evictions",
         (json_int_t)p->evictions, "reclaim_wait_s", (double)p->reclaim_wait_ns * 1e-9,

@@ -37,6 +37,7 @@ static void read_core(struct view_core *to, struct inv_core *from)
     to->holder = slot_of_name(inv_word_holder(w));
     to->thread = to->holder >= 0 && LOAD(from->holder_tid) > 0 ? LOAD(from->holder_tid) : 0;
     to->asked = inv_word_reclaim(w) && to->holder >= 0;
+    to->speed = (double)from->speed / INV_WHOLE_SPEED;
 }
 
 static void read_counters(struct view_process *p, struct inv_counters *c)
@@ -65,6 +66,8 @@ static void read_process(struct view *v, struct inv_table *t, unsigned slot)
     *p = (struct view_process){.slot = slot, .pid = s->pid, .rank = s->rank, .size = s->size};
     rmd_copy_name(p->program, s->program);
     memcpy(&p->workload, &bits, sizeof bits);
+    bits = LOAD(s->delivered_bits);
+    memcpy(&p->delivered, &bits, sizeof bits);
     for (unsigned c = 0; c < v->ncores; c++) {
         p->owned += v->core[c].owner == (int)slot;
         p->held += v->core[c].holder == (int)slot;

@@ -14,6 +14,7 @@ enum { VIEW_NOBODY = -1, VIEW_AWAY = -2 };
 struct view_core {
     int cpu, owner, holder, thread; /* cpu -1 emulated; thread 0 unknown */
     bool asked;                     /* back, by its owner */
+    double speed;                   /* of the fastest core's; 0..1 */
 };
 
 struct view_process {
@@ -22,6 +23,7 @@ struct view_process {
     char program[INV_NAME_BYTES];
     bool wants;
     double workload;
+    double delivered; /* by a core, as the process has measured; 0 not known */
     uint64_t lends, borrows, reclaims, evictions, reclaim_wait_ns, reclaim_wait_max_ns;
     uint64_t borrowed_ns, lent_used_ns, held_ns, useful_ns, wait_ns, waits;
     bool graph_valid;

@@ -23,9 +23,12 @@
 
 /* --- the machine (simulate_machine.c) */
 
-/* From a number of cores, or hwloc's words for a synthetic machine: "package:2 numa:2 core:8 pu:2".
+/* From a number of cores, also with speeds ("4x1.0,4x0.6"), or hwloc's words for a synthetic machine: "package:2 numa:2 core:8 pu:2".
  * False: *why says what is wrong.  machine->apart is the caller's to free. */
 bool sim_machine_parse(const char *text, struct rmd_machine *machine, char why[200]);
+/* The speeds of the cores of a machine that has been parsed, in thousandths; NULL: they are alike.  The caller
+ * frees them. */
+unsigned short *sim_machine_speeds(const char *text, unsigned ncores);
 
 /* --- the workload (simulate_workload.c, simulate_generate.c) */
 
@@ -128,10 +131,14 @@ struct sim_costs {
 struct sim_world {
     const struct sim_workload *work;
     struct rmd_machine machine;
+    const unsigned short *speed; /* of each core; NULL: they are alike */
     struct sim_costs costs;
     const unsigned *band; /* by process */
     bool decisions;       /* are kept with the result */
 };
+
+/* The mean speed of these cores: 1 where they are alike.  (simulate_machine.c) */
+double sim_speed_of(const struct sim_world *world, unsigned first, unsigned count);
 
 enum sim_outcome { SIM_MEMBERS_CHANGED, SIM_WORTHWHILE, SIM_NOT_WORTHWHILE };
 

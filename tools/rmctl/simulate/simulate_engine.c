@@ -238,6 +238,13 @@ static void handle_event(struct sim_engine *e, unsigned i)
     }
 }
 
+/* What the cores that it holds deliver, on average. */
+static double speed_of_held(const struct sim_engine *e, const struct sim_actor *a)
+{
+    double own = a->held < a->owned ? a->held : a->owned;
+    return (own * a->speed + (a->held - own) * e->mean_speed) / a->held;
+}
+
 /* Processes whose cores or piece have changed compute on from here. */
 static void continue_actors(struct sim_engine *e)
 {
@@ -247,7 +254,7 @@ static void continue_actors(struct sim_engine *e)
         a->touched = false;
         if (a->state != SIM_COMPUTES)
             continue;
-        a->rate = a->held ? rmd_curve_at(&graph_of(e, i)->curve, a->held) : 0;
+        a->rate = a->held ? rmd_curve_at(&graph_of(e, i)->curve, a->held) * speed_of_held(e, a) : 0;
         if (a->held && a->penalty > 0) {
             a->remaining += a->penalty * a->rate / a->held;
             a->penalty = 0;
@@ -307,8 +314,10 @@ static void own_equally(struct sim_engine *e)
     struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->arena,
                              e->world->costs.tuning, false};
     rmd_policy_equal(&s, e->target);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0, first = 0; i < n; first += e->target[i++]) {
         e->actor[i].owned = e->target[i];
+        e->actor[i].speed = sim_speed_of(e->world, first, e->target[i]);
+    }
 }
 
 static void sum_up(const struct sim_engine *e)
@@ -327,8 +336,11 @@ void sim_run_managed(const struct sim_world *world, const struct rmd_policy *pol
     const struct sim_workload *w = world->work;
     struct sim_engine e = {.world = world, .policy = policy, .result = result};
     e.pool = world->machine.ncores;
+    e.mean_speed = sim_speed_of(world, 0, world->machine.ncores);
     e.left = w->nprocs;
     e.actor = sim_allocate(w->nprocs, sizeof *e.actor);
+    for (unsigned i = 0; i < w->nprocs; i++)
+        e.actor[i].speed = 1;
     e.busy = sim_allocate(w->njobs, sizeof *e.busy);
     e.touched = sim_allocate(w->nprocs, sizeof *e.touched);
     make_heap(&e.events, w->nprocs);

@@ -6,7 +6,8 @@
  * A computing process holds cores, its own ones first.  A free core goes to the computing process
  * that holds the fewest cores and can use one more.  This is like in a table where each process
  * takes the next free core that it sees.  Cores are only counted here; which ones they are matters
- * to the placement only.  A waiting process lends its cores.  If its last waits were shorter than
+ * to the placement only.  Of cores with speeds a process has its own first, and what it borrows has the
+ * mean speed of all.  A waiting process lends its cores.  If its last waits were shorter than
  * lending takes, it spins that long first.
  */
 #ifndef RMD_SIMULATE_ENGINE_H
@@ -23,7 +24,8 @@ struct sim_actor {
     enum sim_state state;
     unsigned owned, held, want; /* want: more are of no use for this piece */
     unsigned fresh;             /* owned cores that it has not computed on yet */
-    double remaining, rate;     /* seconds on one core; done per second */
+    double remaining, rate;     /* seconds on one core of full speed; done per second */
+    double speed;               /* of the cores that it owns, on average */
     double settled;             /* time of `remaining` */
     double penalty;             /* core seconds to be lost */
     double began;               /* the piece */
@@ -45,6 +47,7 @@ struct sim_engine {
     unsigned *busy; /* by job: members that have not done this round's piece */
     double now;
     unsigned pool; /* cores without a holder */
+    double mean_speed; /* of all cores */
     struct sim_heap events, hungry, rich;
     unsigned *touched, ntouched;
     unsigned left; /* processes not ended */

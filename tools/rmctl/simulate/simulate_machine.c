@@ -6,6 +6,8 @@
  */
 #define _GNU_SOURCE
 #include "tools/rmctl/simulate/simulate.h"
+#include "libinvasive/table/speeds.h"
+#include "libinvasive/table/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,12 +98,12 @@ bool sim_machine_parse(const char *text, struct rmd_machine *machine, char why[2
     unsigned nlevels = 0;
     unsigned long ncores = 1;
     text += strspn(text, " ");
-    if (*text >= '0' && *text <= '9') { /* so many cores, all in one cache */
-        char *end;
-        ncores = strtoul(text, &end, 10);
+    if (*text >= '0' && *text <= '9') { /* so many cores, all in one cache; maybe with speeds */
+        ncores = inv_speeds_parse(text, MOST_CORES, NULL);
         level[nlevels++] = (struct level){1, (unsigned)ncores};
-        if (*end || !ncores || ncores > MOST_CORES) {
-            snprintf(why, 200, "'%.60s' is not a number of cores from 1 to %d", text, MOST_CORES);
+        if (!ncores) {
+            snprintf(why, 200, "'%.60s' is not a number of cores from 1 to %d, nor numbers with speeds from "
+                     "0.01 to 1, such as 4x1.0,4x0.6", text, MOST_CORES);
             return false;
         }
     } else {
@@ -124,4 +126,22 @@ bool sim_machine_parse(const char *text, struct rmd_machine *machine, char why[2
     *machine =
         (struct rmd_machine){(unsigned)ncores, make_distances(level, nlevels, (unsigned)ncores)};
     return true;
+}
+
+unsigned short *sim_machine_speeds(const char *text, unsigned ncores)
+{
+    text += strspn(text, " ");
+    if (!strchr(text, 'x') || *text < '0' || *text > '9')
+        return NULL;
+    unsigned short *speed = sim_allocate(ncores, sizeof *speed);
+    inv_speeds_parse(text, ncores, speed);
+    return speed;
+}
+
+double sim_speed_of(const struct sim_world *w, unsigned first, unsigned count)
+{
+    double sum = 0;
+    for (unsigned c = first; w->speed && c < first + count; c++)
+        sum += w->speed[c];
+    return w->speed && count ? sum / INV_WHOLE_SPEED / count : 1;
 }

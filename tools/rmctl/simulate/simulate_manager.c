@@ -94,6 +94,7 @@ static unsigned collect_needs(struct sim_engine *e)
                                       .max_cores = w->procs[i].max_cores,
                                       .owned = a->owned,
                                       .job = first,
+                                      .delivered = a->speed,
                                       .workload = a->steady.told};
             if (need->workload > 0)
                 need->scalability = w->graphs[a->graph].points;
@@ -123,6 +124,20 @@ static unsigned place_cores(struct sim_engine *e, unsigned n)
                  before[c] != e->owner[c];
     free(before);
     return moves;
+}
+
+/* The mean speed of the cores that each process owns now. */
+static void settle_speeds(struct sim_engine *e, unsigned n)
+{
+    const struct sim_world *w = e->world;
+    double *sum = sim_allocate(w->work->nprocs, sizeof *sum);
+    for (unsigned c = 0; w->speed && c < w->machine.ncores; c++)
+        if (e->owner[c] >= 0)
+            sum[e->owner[c]] += sim_speed_of(w, c, 1);
+    for (unsigned k = 0; w->speed && k < n; k++)
+        if (e->target[k])
+            e->actor[e->member[k]].speed = sum[e->member[k]] / e->target[k];
+    free(sum);
 }
 
 /* Mean of the NUMA nodes in which an owner has cores. */
@@ -173,6 +188,7 @@ void sim_decide(struct sim_engine *e)
     bool change = must || rmd_policy_worthwhile(e->policy, &s, e->target);
     if (change) {
         moves = place_cores(e, n);
+        settle_speeds(e, n);
         apply_targets(e, n);
         r->changes++;
         r->moves += moves;

@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Cores that these processes get when they share the machine equally and for good.  With more
- * processes than cores there are no ranges to keep. */
+/* Cores that these processes get when they share the machine equally and for good, one range after the
+ * other, and their speed.  With more processes than cores there are no ranges to keep. */
 static void equal_shares(const struct sim_world *w, const unsigned *member, unsigned count,
-                         double *cores)
+                         double *cores, double *speed)
 {
     struct rmd_need *needs = sim_allocate(count, sizeof *needs);
     unsigned *target = sim_allocate(count, sizeof *target);
@@ -23,8 +23,11 @@ static void equal_shares(const struct sim_world *w, const unsigned *member, unsi
     void *arena = sim_allocate(1, RMD_ARENA_BYTES(count));
     struct rmd_snapshot s = {w->machine.ncores, count, needs, arena, w->costs.tuning, false};
     rmd_policy_equal(&s, target);
-    for (unsigned k = 0; k < count; k++)
-        cores[member[k]] = count > s.ncores ? (double)s.ncores / count : target[k];
+    for (unsigned k = 0, first = 0; k < count; first += target[k++]) {
+        bool parts = count > s.ncores;
+        cores[member[k]] = parts ? (double)s.ncores / count : target[k];
+        speed[member[k]] = sim_speed_of(w, parts ? 0 : first, parts ? s.ncores : target[k]);
+    }
     free(needs);
     free(target);
     free(arena);
@@ -61,7 +64,7 @@ static double time_of(const struct sim_workload *w, const struct sim_piece *piec
 
 /* The next pieces of a job, which all ranks do together; returns the end. */
 static double run_round(const struct sim_world *world, unsigned job, const double *cores,
-                        const struct sim_cursor *at, double now, struct sim_result *result)
+                        const double *speed, const struct sim_cursor *at, double now, struct sim_result *result)
 {
     const struct sim_workload *w = world->work;
     const struct sim_job *j = &w->jobs[job];
@@ -71,7 +74,7 @@ static double run_round(const struct sim_world *world, unsigned job, const doubl
         const struct sim_piece *piece = sim_piece_at(&w->procs[i], &at[i]);
         if (!piece)
             continue;
-        double start = fmax(now, piece->time), t = time_of(w, piece, cores[i]);
+        double start = fmax(now, piece->time), t = time_of(w, piece, cores[i]) / speed[i];
         end = fmax(end, start + t);
         result->busy_s += t * cores[i];
         sim_series_add(result->series, world->band[i], start, start + t, cores[i]);
@@ -81,13 +84,13 @@ static double run_round(const struct sim_world *world, unsigned job, const doubl
 
 /* The job from `now` on with these cores; returns its end. */
 static double run_job(const struct sim_world *world, unsigned job, const double *cores,
-                      struct sim_cursor *at, double now, struct sim_result *result)
+                      const double *speed, struct sim_cursor *at, double now, struct sim_result *result)
 {
     const struct sim_workload *w = world->work;
     const struct sim_job *j = &w->jobs[job];
     for (unsigned rounds; (rounds = rounds_alike(w, j, at)) > 0;) {
         for (unsigned r = 0; r < rounds; r++)
-            now = run_round(world, job, cores, at, now, result);
+            now = run_round(world, job, cores, speed, at, now, result);
         for (unsigned k = 0; k < j->count; k++)
             advance_cursor(&w->procs[w->member[j->first + k]], &at[w->member[j->first + k]],
                            rounds);
@@ -107,11 +110,13 @@ void sim_run_static(const struct sim_world *world, struct sim_result *result)
 {
     const struct sim_workload *w = world->work;
     double *cores = sim_allocate(w->nprocs, sizeof *cores);
+    double *speed = sim_allocate(w->nprocs, sizeof *speed);
     struct sim_cursor *at = sim_allocate(w->nprocs, sizeof *at);
-    equal_shares(world, w->member, w->nprocs, cores);
+    equal_shares(world, w->member, w->nprocs, cores, speed);
     for (unsigned j = 0; j < w->njobs; j++)
-        end_job(world, j, run_job(world, j, cores, at, sim_job_begin(w, j), result), result);
+        end_job(world, j, run_job(world, j, cores, speed, at, sim_job_begin(w, j), result), result);
     free(cores);
+    free(speed);
     free(at);
 }
 
@@ -133,18 +138,20 @@ void sim_run_sequence(const struct sim_world *world, struct sim_result *result)
     const struct sim_workload *w = world->work;
     struct arrival *queue = sim_allocate(w->njobs, sizeof *queue);
     double *cores = sim_allocate(w->nprocs, sizeof *cores), now = 0;
+    double *speed = sim_allocate(w->nprocs, sizeof *speed);
     struct sim_cursor *at = sim_allocate(w->nprocs, sizeof *at);
     for (unsigned j = 0; j < w->njobs; j++)
         queue[j] = (struct arrival){sim_job_begin(w, j), j};
     qsort(queue, w->njobs, sizeof *queue, compare_times);
     for (unsigned q = 0; q < w->njobs; q++) {
         unsigned j = queue[q].job;
-        equal_shares(world, &w->member[w->jobs[j].first], w->jobs[j].count, cores);
-        now = run_job(world, j, cores, at, fmax(now, queue[q].time), result);
+        equal_shares(world, &w->member[w->jobs[j].first], w->jobs[j].count, cores, speed);
+        now = run_job(world, j, cores, speed, at, fmax(now, queue[q].time), result);
         end_job(world, j, now, result);
     }
     free(queue);
     free(cores);
+    free(speed);
     free(at);
 }
 
@@ -172,7 +179,7 @@ static double earliest_end(const struct sim_world *world, unsigned job, struct s
     const struct sim_workload *w = world->work;
     const struct sim_job *j = &w->jobs[job];
     unsigned ncores = world->machine.ncores;
-    double now = 0;
+    double now = 0, whole = ncores * sim_speed_of(world, 0, ncores);
     for (unsigned rounds; (rounds = rounds_alike(w, j, at)) > 0;) {
         double length = 0, end = now, sum = 0, release = HUGE_VAL;
         for (unsigned k = 0; k < j->count; k++) {
@@ -189,8 +196,8 @@ static double earliest_end(const struct sim_world *world, unsigned job, struct s
             sum += piece->work;
             advance_cursor(&w->procs[i], &at[i], rounds);
         }
-        end = fmax(end, release + sum / ncores);
-        length = fmax(length, sum / ncores);
+        end = fmax(end, release + sum / whole);
+        length = fmax(length, sum / whole);
         /* Of the repetitions it counts from when on the first could run. */
         note_work(list, release, sum);
         for (unsigned r = 1; r < rounds; r++)
@@ -210,6 +217,7 @@ struct sim_bound sim_bound_of(const struct sim_world *world)
 {
     const struct sim_workload *w = world->work;
     struct sim_bound b = {0};
+    double whole = world->machine.ncores * sim_speed_of(world, 0, world->machine.ncores);
     struct work_list list = {NULL, 0};
     struct sim_cursor *at = sim_allocate(w->nprocs, sizeof *at);
     b.job_end = sim_allocate(w->njobs, sizeof *b.job_end);
@@ -220,7 +228,7 @@ struct sim_bound sim_bound_of(const struct sim_world *world)
     qsort(list.item, list.count, sizeof *list.item, compare_latest_first);
     for (unsigned k = 0; k < list.count; k++) {
         b.work_s += list.item[k].work;
-        b.capacity_s = fmax(b.capacity_s, list.item[k].time + b.work_s / world->machine.ncores);
+        b.capacity_s = fmax(b.capacity_s, list.item[k].time + b.work_s / whole);
     }
     b.total_s = fmax(b.path_s, b.capacity_s);
     free(list.item);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * unmanaged.h - processes of users with a domain that have not joined it and compute on its CPUs: programs
+ * of std::thread, Java or Go, and what joins at its first region only.  rmctl status shows them.
+ *
+ * While there are members, /proc/stat is read at each check.  If the machine was busy for longer than its
+ * members have run, a scan of /proc finds these programs, in slices, and takes at most a hundredth of a
+ * processor's time.  The caller holds the loop's turn (loop.h).
+ */
+#ifndef RMD_UNMANAGED_H
+#define RMD_UNMANAGED_H
+
+#include "libinvasive/base/cpus.h"
+#include "libinvasive/table/table.h"
+#include "rmd/domain/domain.h"
+#include "rmd/loop/loop.h"
+
+#include <dirent.h>
+
+struct rmd_unmanaged_process {
+    pid_t pid;
+    uid_t uid;
+    uint64_t start_ticks, ran_ticks; /* procstat.h */
+    uint64_t seen_ns;                /* CLOCK_MONOTONIC */
+    double cores;                    /* that it has used since the scan before; 0: not known, or member */
+    unsigned running;                /* threads that ran or were ready at the last scan */
+    bool member;
+    char program[INV_NAME_BYTES];
+};
+
+/* Sorted by pid. */
+struct rmd_unmanaged_list {
+    struct rmd_unmanaged_process *items;
+    unsigned count, capacity;
+};
+
+/* The domains: each of them, and that of a user, or NULL. */
+struct rmd_unmanaged_domains {
+    void (*each)(void (*visit)(struct rmd_domain *, void *context), void *context);
+    struct rmd_domain *(*of)(uid_t uid);
+};
+
+/* Written by unmanaged.c only. */
+struct rmd_unmanaged {
+    struct rmd_unmanaged_list known, found; /* by the last scan; so far by the one under way */
+    struct inv_cpus cpus;                   /* of all domains; none: it never looks */
+    struct rmd_unmanaged_domains domains;
+    DIR *processes;                         /* NULL: no scan is under way */
+    struct rmd_source timer;
+    uint64_t looked_ns, busy_ns, members_ns; /* at the last look: 0 none; processor time until then */
+    uint64_t took_ns, not_before_ns;         /* of this scan so far; of the next one */
+};
+
+/* begin - to be called before all others.  cpus: of the domains' cores.  0, or -1 with errno.
+ * look - at each check, while there are members.
+ * forget - there is no member any more, or rmd ends. */
+int rmd_unmanaged_begin(struct rmd_unmanaged *unmanaged, const struct inv_cpus *cpus,
+                        const struct rmd_unmanaged_domains *domains);
+void rmd_unmanaged_look(struct rmd_unmanaged *unmanaged);
+void rmd_unmanaged_forget(struct rmd_unmanaged *unmanaged);
+
+/* Is this one shown?  It uses at least a twentieth of a core. */
+static inline bool rmd_unmanaged_counts(const struct rmd_unmanaged_process *p)
+{
+    return !p->member && p->cores >= 0.05;
+}
+
+#endif
