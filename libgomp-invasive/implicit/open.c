@@ -43,7 +43,8 @@ static void count_region (struct gomp_region *region)
  * process costs more than it gains, unless the region takes long. */
 static bool is_for_own_core (uint64_t core_ns)
 {
-    return inv_process.anonymous && core_ns > 0 && core_ns < OWN_CORE_NS;
+    return (inv_process.anonymous || inv_token_overdrawn(inv_process.table)) && core_ns > 0 &&
+           core_ns < OWN_CORE_NS;
 }
 
 static bool has_share (int hold)

@@ -264,11 +264,11 @@ static void note_starved (struct watch *w, bool made, bool asleep)
         gomp_fatal_starved();
 }
 
-/* Where a domain has fewer cores than processes, as when another user has come, some own none for a
- * while: nothing goes on then, whatever the region is.  relaxed: a hint. */
+/* A process that owns no core and has no token computes nothing, whatever the region is.  relaxed: a
+ * hint. */
 static bool own_no_core (void)
 {
-    return inv_managed() && !inv_process.anonymous &&
+    return inv_managed() && !inv_process.anonymous && inv_tokens_held() == 0 &&
            atomic_load_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->owned_cores,
                                 memory_order_relaxed) == 0;
 }

@@ -670,6 +670,7 @@ static void after_fork_in_child (void)
     gomp_join_forget();
     gomp_free_workers_forget();
     gomp_bound_forget();
+    gomp_cores_forget();
     gomp_ready_forget();
     gomp_unheld_forget();
     gomp_carriers_forget();

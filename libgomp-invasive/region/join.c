@@ -7,6 +7,7 @@
 #include "join.h"
 #include "context.h"
 #include "hold.h"
+#include "objects.h"
 #include "parallel.h"
 #include "process.h"
 #include "source.h"
@@ -39,7 +40,11 @@ static unsigned processors_now (void)
 static struct {
     _Atomic bool begun;  /* a first region has; stays so */
     _Atomic bool looked; /* whether a large team is better off alone; likewise */
-    _Atomic bool joined; /* or tried to; stays so.  Stored with release; partner: the acquire load of join_first */
+    _Atomic bool joined; /* or tried to; stays so, but for a fork.  Stored with release; partner: the acquire load of
+                            join_first */
+    /* This is the child of a fork; of a process in which another thread may have been asking the dynamic linker
+     * then, which must not be asked in the child.  Written before the child can have further threads. */
+    bool forked, beside_linker;
     /* So many threads have been in the teams of a nested region and of the region around it together, at most.  A
      * top-level region that does not see it leaves it to the next one. */
     _Atomic unsigned most_nested;
@@ -64,11 +69,21 @@ static void join_alone (unsigned nthreads)
         inv_join_alone(here);
 }
 
+/* A child of a fork has the team size of its parent, since its data may be divided by that.  Threads that wait for
+ * each other in loops of their own need a core each, and a child beside its siblings has fewer: the kernel is to
+ * run them. */
+static bool is_better_unmanaged (void)
+{
+    return first.beside_linker || (first.forked && inv_wanted() && gomp_program_busy_waits());
+}
+
 static void join_first (unsigned nthreads)
 {
     if (atomic_load_explicit(&first.joined, memory_order_acquire))
         return;
     atomic_store_explicit(&first.begun, true, memory_order_relaxed);
+    if (is_better_unmanaged())
+        inv_join_never(NULL);
     inv_bind_threads();
     if (inv_wanted() && !inv_managed() && !gomp_team_is_default(nthreads) &&
         !gomp_space_to_join(nthreads))
@@ -92,9 +107,13 @@ void gomp_sched_join (unsigned nthreads)
         join_alone(all);
 }
 
+/* Threads that begin regions ask the dynamic linker, in tls.c. */
 void gomp_join_forget (void)
 {
-    /* Another thread may have been in the middle of asking the dynamic linker, in tls.c. */
-    if (atomic_load_explicit(&first.begun, memory_order_relaxed))
+    bool begun = atomic_load_explicit(&first.begun, memory_order_relaxed);
+    first.forked = true;
+    first.beside_linker |= begun && (!gomp_thread_icv || gomp_use_has_further_threads());
+    atomic_store_explicit(&first.joined, false, memory_order_relaxed);
+    if (begun)
         atomic_store_explicit(&first.looked, true, memory_order_relaxed);
 }

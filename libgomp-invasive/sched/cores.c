@@ -92,6 +92,12 @@ static struct {
     _Atomic bool showing; /* written by the thread that is in show_a_worker */
 } cores = {.useful = UINT_MAX};
 
+void gomp_cores_forget (void)
+{
+    atomic_store(&cores.useful, UINT_MAX);
+    atomic_store(&cores.showing, false);
+}
+
 /* A worker must be there that lenders of cores find.  One thread at a time sees to that: threads
  * that come meanwhile may rely on it. */
 static void show_a_worker (void)
@@ -133,11 +139,19 @@ void gomp_cores_are_useful (unsigned count)
         gomp_stop_wanting();
 }
 
+/* May the process take a token at any time, since it has none? */
+static bool may_take_token (void)
+{
+    /* relaxed: a hint; the watchdog looks later */
+    return inv_tokens_held() == 0 &&
+           (inv_process.anonymous ||
+            atomic_load_explicit(&inv_own_slot()->owned_cores, memory_order_relaxed) == 0);
+}
+
 /* Has the process said that it wants cores, so that there is nothing more to do? */
 static bool has_called (void)
 {
-    return inv_want_get(inv_process.table, inv_process.slot) &&
-           !(inv_process.anonymous && inv_tokens_held() == 0);
+    return inv_want_get(inv_process.table, inv_process.slot) && !may_take_token();
 }
 
 void gomp_want_cores (void)

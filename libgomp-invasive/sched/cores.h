@@ -35,6 +35,7 @@ extern void gomp_call_cores (void);
  * that many, gomp_want_cores does not ask for more: other processes would lend cores that come back
  * at once. */
 extern void gomp_cores_are_useful (unsigned count);
+extern void gomp_cores_forget (void);
 /* Use cores that are free now for work that waits. */
 extern void gomp_take_free_cores (void);
 /* No work seems to wait: the process does not ask for cores any more. */

@@ -138,6 +138,7 @@ static void *free_worker_main (void *arg)
 {
     gomp_sem_init(&gomp_thread()->release, 0);
     gomp_free_worker_signals();
+    inv_thread_was_asleep(); /* its affinity is that of the thread that has made it */
     if ((int)(intptr_t)arg != INV_HOLD_NONE)
         inv_hold_begin((int)(intptr_t)arg);
     struct gomp_free_worker self = {0};

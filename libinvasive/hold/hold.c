@@ -56,6 +56,21 @@ static int try_token(struct inv_table *t)
     return INV_HOLD_TOKEN;
 }
 
+int inv_hold_take_only_token(void)
+{
+    if (!inv_token_take_only(inv_process.table, inv_process.slot))
+        return INV_HOLD_NONE;
+    inv_tool_arrived(INV_HOLD_TOKEN);
+    return INV_HOLD_TOKEN;
+}
+
+/* A hold for a process that has `owned` cores and holds `held`, none of which is free: the token, if it
+ * could not compute otherwise. */
+static int token_instead(unsigned owned, unsigned held)
+{
+    return owned || held ? INV_HOLD_NONE : inv_hold_take_only_token();
+}
+
 int inv_hold_acquire(void)
 {
     struct inv_table *t = inv_process.table;
@@ -63,10 +78,11 @@ int inv_hold_acquire(void)
         return INV_HOLD_NONE;
     if (inv_process.anonymous)
         return try_token(t);
-    unsigned home = 0, owned = 0, not_held = 0, last = 0; /* last: not held */
+    unsigned home = 0, owned = 0, ours = 0, not_held = 0, last = 0; /* last: not held */
     for (unsigned core = 0; core < inv_process.ncores; core++) {
         inv_word w = atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
         bool held = inv_word_holder(w) != INV_NOBODY || inv_word_owner(w) == INV_ELSEWHERE;
+        ours += inv_word_holder(w) == inv_own_name();
         not_held += !held;
         last = held ? last : core;
         if (inv_word_owner(w) != inv_own_name())
@@ -81,12 +97,12 @@ int inv_hold_acquire(void)
     }
     inv_assert(not_held <= inv_process.ncores && owned <= inv_process.ncores);
     if (!not_held)
-        return INV_HOLD_NONE;
+        return token_instead(owned, ours);
     if (not_held == 1)
         home = last; /* the search begins where it ends */
     int core = inv_core_borrow_near(t, home, inv_process.slot);
     if (core == INV_NO_CORE)
-        return INV_HOLD_NONE;
+        return token_instead(owned, ours);
     inv_assert(core >= 0 && inv_hold_is_valid(core));
     inv_tool_arrived(core);
     return core;
@@ -122,6 +138,8 @@ void inv_hold_begin_handed(int hold, bool pinned)
     inv_assert(inv_hold == INV_HOLD_NONE || inv_hold == hold); /* a thread has one hold */
     inv_hold = hold;
     inv_hold_is_lent = false;
+    if (hold == INV_HOLD_TOKEN && !inv_process.anonymous)
+        inv_thread_float();
     if (hold < 0)
         return;
     inv_thread_pin(hold, pinned);
@@ -273,10 +291,20 @@ void inv_hold_lend(void)
     inv_assert(inv_hold == INV_HOLD_NONE);
 }
 
+/* The token beside holders of cores: until the process owns a core. */
+static enum inv_verdict check_only_token(void)
+{
+    /* relaxed: a hint, which is looked at again at the next scheduling point */
+    bool owns = atomic_load_explicit(&inv_own_slot()->owned_cores, memory_order_relaxed) > 0;
+    return owns ? INV_GIVE : INV_WANTED;
+}
+
 enum inv_verdict inv_hold_check(int hold)
 {
     inv_assert(inv_hold_is_valid(hold));
     struct inv_table *t = inv_process.table;
+    if (hold == INV_HOLD_TOKEN && !inv_process.anonymous)
+        return check_only_token();
     if (hold == INV_HOLD_TOKEN)
         return inv_token_overdrawn(t) && inv_tokens_held() > 1 ? INV_GIVE
                : inv_others_want(t, inv_process.slot)         ? INV_WANTED
@@ -291,7 +319,8 @@ enum inv_verdict inv_hold_check(int hold)
     }
     if (inv_word_reclaim(w) && inv_word_owner(w) != inv_own_name())
         return INV_GIVE;
-    return inv_others_want(t, inv_process.slot) ? INV_WANTED : INV_KEEP;
+    bool wanted = inv_others_want(t, inv_process.slot) || inv_token_overdrawn(t);
+    return wanted ? INV_WANTED : INV_KEEP;
 }
 
 enum inv_verdict inv_hold_poll(void)

@@ -9,9 +9,13 @@
 
 #include "libinvasive/process/thread.h"
 
-/* Takes a free core: one of our own, else the nearest to the first of our own.  Returns the hold or
- * INV_HOLD_NONE.  Does not pin and does not change inv_hold: see inv_hold_begin. */
+/* Takes a free core: one of our own, else the nearest to the first of our own; else the token, if the
+ * process owns no core and holds none.  Returns the hold or INV_HOLD_NONE.  Does not pin and does not
+ * change inv_hold: see inv_hold_begin. */
 int inv_hold_acquire(void);
+/* In pinned mode: takes the process's token, also if the process owns or holds cores.  Returns
+ * INV_HOLD_TOKEN, or INV_HOLD_NONE: another thread has it. */
+int inv_hold_take_only_token(void);
 /* Ask for all our own cores that others hold; they come back through parked workers. */
 void inv_hold_reclaim_owned(void);
 /* Evicts the holder of one of our own cores, if it was asked for the core longer ago than the

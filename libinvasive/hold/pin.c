@@ -92,6 +92,16 @@ int inv_thread_unpin(void)
     return inv_process.anonymous ? assigned.core : pinned_core;
 }
 
+void inv_thread_float(void)
+{
+    inv_sched_latency_restore(&lent_latency);
+    if (!inv_threads_are_bound() || inv_unpinned())
+        return;
+    inv_thread_unpin();
+    pinned_core = INV_NO_CORE;
+    narrowed = waker_pins = evicted_from = false;
+}
+
 void inv_thread_let_go(void)
 {
     if (inv_process.anonymous || inv_unpinned())

@@ -37,6 +37,9 @@ bool inv_thread_pinned(void);
  * a child: with the affinity that the program sees. */
 int inv_thread_unpin(void);
 int inv_thread_unpin_for_child(void);
+/* The calling thread holds a token beside holders of cores: it runs where the kernel puts it, until its
+ * next hold begins. */
+void inv_thread_float(void);
 /* The calling thread lends its core, and may be awake: it runs where the kernel puts it, soon after it
  * wakes, until its next hold begins or it makes a child. */
 void inv_thread_let_go(void);

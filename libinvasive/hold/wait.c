@@ -32,12 +32,6 @@ enum { REGAIN_SPIN_NS = 5000, OWN_WORKER_NAP_NS = 50000, EARLY_NS = 90000, EARLY
 
 struct inv_waits inv_waits = {.kept_hold = INV_HOLD_NONE};
 
-void inv_waits_forget(void)
-{
-    atomic_store(&inv_waits.threads, 0);
-    atomic_store(&inv_waits.holds_until_ns, 0);
-}
-
 static bool held_by_us(int core)
 {
     return core >= 0 && inv_word_holder(inv_core_word(core)) == inv_own_name();
@@ -62,6 +56,17 @@ static __thread uint64_t asked_ns;
 
 /* The thread that this one has evicted from a core that it needed after a wait. */
 static __thread struct inv_evicted evicted_thread;
+
+void inv_waits_forget(void)
+{
+    atomic_store(&inv_waits.threads, 0);
+    atomic_store(&inv_waits.holds_until_ns, 0);
+    atomic_store(&inv_waits.kept_hold, INV_HOLD_NONE);
+    atomic_store(&inv_waits.background_threads, 0);
+    home = asked_core = INV_NO_CORE;
+    had_hold = keeps = false;
+    evicted_thread.tid = 0;
+}
 
 bool inv_evicted_waits(void) { return evicted_thread.tid != 0; }
 
@@ -448,6 +453,8 @@ static void begin_hold(enum cores which)
         !inv_core_claim(inv_process.table, (unsigned)home, inv_process.slot)) {
         uint64_t start = inv_now_ns();
         hold = regain_hold(which, start);
+        if (hold == INV_HOLD_NONE && owned_core() == INV_NO_CORE)
+            hold = inv_hold_take_only_token();
         account_reclaim(start);
     } else
         inv_tool_arrived(home);

@@ -44,6 +44,12 @@ static struct {
     _Atomic bool writing;
 } announcing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+void inv_claims_forget(void)
+{
+    announcing.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    atomic_store(&announcing.writing, false);
+}
+
 static uint64_t bits_of(double value)
 {
     uint64_t bits;
@@ -195,8 +201,8 @@ static struct inv_claim unmanaged_claim(void)
     return (struct inv_claim){.owned_cores = cores, .held_cores = cores, .managed = false};
 }
 
-/* With more processes than cores no process owns one; the tokens are what we compute on. */
-static struct inv_claim anonymous_claim(void)
+/* What a process computes on that owns no core, since there are more processes than cores. */
+static struct inv_claim claim_of_tokens(void)
 {
     int32_t tokens = atomic_load_explicit(&inv_own_slot()->tokens, memory_order_relaxed);
     return (struct inv_claim){.held_cores = tokens > 0 ? (unsigned)tokens : 0, .managed = true};
@@ -207,8 +213,8 @@ struct inv_claim inv_claim_now(void)
     if (!inv_has_manager())
         return unmanaged_claim();
     if (inv_process.anonymous)
-        return anonymous_claim();
-    struct inv_claim claim = {.managed = true};
+        return claim_of_tokens();
+    struct inv_claim claim = claim_of_tokens();
     for (unsigned core = 0; core < inv_process.ncores; core++) {
         inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
                                           memory_order_relaxed);

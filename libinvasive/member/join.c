@@ -34,7 +34,7 @@
 
 struct inv_process inv_process;
 
-enum { FIRST_HOLD_TIMEOUT_MS = 2000, BORROWER_HOLD_TIMEOUT_MS = 250 };
+enum { FIRST_HOLD_TIMEOUT_MS = 2000 };
 
 static struct {
     pthread_mutex_t lock; /* guards what follows, and inv_process until it is managed */
@@ -113,9 +113,9 @@ static struct inv_table *handshake(struct inv_request request, unsigned *slot)
     return table;
 }
 
-/* The child of a fork shares the mapping but is not the process that rmd knows: it runs
- * unmanaged, with the affinity that the program had.  The fork may also have come while
- * another thread was joining.  That thread is not in the child, which may join by itself. */
+/* The child of a fork shares the mapping but is not the process that rmd knows: it has the affinity
+ * that the program had, and joins by itself when it first needs cores.  The fork may also have come
+ * while another thread was joining, which is not in the child. */
 static void after_fork_in_child(void)
 {
     joining.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -125,7 +125,7 @@ static void after_fork_in_child(void)
         if (!inv_process.alone)
             inv_cpus_set(0, &cpus);
         atomic_store(&inv_process.managed, false);
-        atomic_store(&joining.tried, true);
+        atomic_store(&joining.tried, inv_process.alone);
     } else if (!inv_process.table || (atomic_load(&joining.tried) && !inv_process.alone)) {
         return;
     }
@@ -134,6 +134,7 @@ static void after_fork_in_child(void)
     atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed);
     inv_table_unmap(inv_process.table);
     inv_process.table = NULL;
+    inv_claims_forget();
     inv_waits_forget();
     inv_thread_forget();
     inv_parked_forget();
@@ -159,32 +160,18 @@ static void __attribute__((constructor(101))) begin(void)
     joining.has_joiner = pthread_key_create(&joining.joiner, joiner_ends) == 0;
 }
 
-/* How long (ms) the process waits for its first core.  If a job has more ranks than there are cores,
- * ranks that own none will never all hold one at once. */
-static uint64_t first_patience_ms(int local_size)
+/* The first hold: the process's own core; if it owns none, a free one or the token. */
+static void acquire_first_hold(void)
 {
-    if (inv_first_owned_core() != INV_NO_CORE)
-        return FIRST_HOLD_TIMEOUT_MS;
-    return local_size <= (int)inv_process.ncores ? BORROWER_HOLD_TIMEOUT_MS : 0;
-}
-
-/* The first hold: the process's own core; in a crowded start the core that is given back first. */
-static bool acquire_first_hold(int local_size)
-{
-    uint64_t patience_ms = first_patience_ms(local_size);
-    uint64_t limit = inv_now_ns() + patience_ms * UINT64_C(1000000);
     if (inv_process.anonymous) {
         inv_token_force(inv_process.table, inv_process.slot);
         inv_tool_arrived(INV_HOLD_TOKEN);
         inv_hold_begin(INV_HOLD_TOKEN);
         inv_assigned_core_enable();
-        return true;
+        return;
     }
-    int hold = inv_first_hold(limit);
-    if (hold == INV_HOLD_NONE)
-        return false;
-    inv_hold_begin(hold);
-    return true;
+    int hold = inv_first_hold(inv_now_ns() + FIRST_HOLD_TIMEOUT_MS * UINT64_C(1000000));
+    inv_hold_begin(hold != INV_HOLD_NONE ? hold : inv_hold_take_only_token());
 }
 
 /* Open MPI 4 binds ranks unless it is told not to.  It is not told by `invade`: libraries that are
@@ -246,14 +233,12 @@ static void join_once(int rank, int size, int local_size)
     inv_record_begin();
     inv_suspended_install();
     inv_suspended_wait(); /* a process of a suspended job: it has no core to begin with */
-    bool held = acquire_first_hold(request.local_size);
-    inv_assert(held == (inv_hold != INV_HOLD_NONE) && inv_hold_is_valid(inv_hold));
+    acquire_first_hold();
+    inv_assert(inv_hold != INV_HOLD_NONE && inv_hold_is_valid(inv_hold));
     if (joining.has_joiner)
         pthread_setspecific(joining.joiner, &joining);
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
     inv_slot_tell_binding();
-    if (!held)
-        inv_leave("no core became free in time");
 }
 
 bool inv_join(int rank, int size, int local_size)
@@ -297,7 +282,7 @@ static void join_alone_once(unsigned ncores)
     inv_process.alone = true;
     inv_process.table = table;
     inv_assert(!inv_managed() && ncores >= 1 && ncores <= INV_MAX_CORES);
-    acquire_first_hold(1);
+    acquire_first_hold();
     inv_assert(inv_hold >= 0 && inv_hold < (int)ncores); /* no other process can have taken it */
     if (joining.has_joiner)
         pthread_setspecific(joining.joiner, &joining);
@@ -326,7 +311,8 @@ void inv_join_never(const char *reason)
     INV_UNDISTURBED;
     pthread_mutex_lock(&joining.lock);
     if (!atomic_load_explicit(&joining.tried, memory_order_relaxed)) {
-        inv_complain("invasive: %s. Running unmanaged.", reason);
+        if (reason)
+            inv_complain("invasive: %s. Running unmanaged.", reason);
         /* release: as in inv_join */
         atomic_store_explicit(&joining.tried, true, memory_order_release);
     }

@@ -27,8 +27,8 @@ bool inv_join(int rank, int size, int local_size);
  * anything.
  */
 bool inv_join_alone(unsigned ncores);
-/* Become no managed process, unless that has been tried; the reason is said on stderr.  Thread
- * safe. */
+/* Become no managed process, unless that has been tried; the reason, if not NULL, is said on stderr.
+ * Thread safe. */
 void inv_join_never(const char *reason);
 
 /* True when the environment asks for management (INVASIVE_SOCKET set, INVASIVE not
@@ -37,6 +37,9 @@ bool inv_wanted(void);
 
 /* Number of cores of the domain, before and after joining (INVASIVE_CORES). */
 unsigned inv_domain_cores(void);
+
+/* For the child of a fork: no thread announces a constraint there (claim.c). */
+void inv_claims_forget(void);
 
 /* Leave the domain: every hold is given up, the process runs unmanaged from here on.  reason, if not
  * NULL, is said once on stderr.  Called by one thread, outside regions. */

@@ -22,7 +22,7 @@ int inv_first_owned_core(void);
 bool inv_hold_is_of(int hold, int tid);
 /* Is the caller's hold a core of our own? */
 bool inv_hold_is_owned(void);
-/* Anonymous mode: tokens that this process has.  The last one is never asked back, and a
+/* Tokens that this process has.  In anonymous mode the last one is never asked back, and a
  * process without one that has work takes one although none is free: every process may
  * run one thread at any time, and the kernel shares the cores out. */
 int inv_tokens_held(void);

@@ -4,7 +4,8 @@
  *
  * A *hold* is a thread's right to compute: a core number in pinned mode, a token in anonymous mode.  In
  * both modes the thread is said to hold a core.  A thread that holds no core must not compute; it
- * parks.
+ * parks.  In pinned mode a process that owns no core and holds none has one token, so that one of its
+ * threads can compute wherever the kernel places it.
  */
 #ifndef INV_STATE_H
 #define INV_STATE_H

@@ -20,8 +20,8 @@ extern __thread bool inv_hold_is_lent __attribute__((tls_model("initial-exec")))
 /* May a thread of this process have this as its hold?  INV_HOLD_NONE included. */
 static inline bool inv_hold_is_valid(int hold)
 {
-    return hold == INV_HOLD_NONE ||
-           (inv_process.anonymous ? hold == INV_HOLD_TOKEN : hold >= 0 && hold < INV_MAX_CORES);
+    return hold == INV_HOLD_NONE || hold == INV_HOLD_TOKEN ||
+           (!inv_process.anonymous && hold >= 0 && hold < INV_MAX_CORES);
 }
 
 /* The kernel's id of the calling thread, cached in inv_tid, which is 0 before the first call and

@@ -207,7 +207,7 @@ static void tell_holdings(void)
     /* The tool is registered, now look at the words: partner is a thread that takes a core and then
      * looks whether there is a tool (tool.h).  One of the two tells of the core. */
     atomic_thread_fence(memory_order_seq_cst);
-    for (int tokens = inv_process.anonymous ? inv_tokens_held() : 0; tokens > 0; tokens--)
+    for (int tokens = inv_tokens_held(); tokens > 0; tokens--)
         inv_tool_tell_arrival(INV_HOLD_TOKEN);
     for (int core = 0; !inv_process.anonymous && core < (int)inv_process.ncores; core++) {
         struct heard *h = heard_of(core);

@@ -819,8 +819,9 @@ static void ask_for_owners(struct inv_table *t)
  * last one may have been returned while rmd had taken back, for a stopped process, that it wants any. */
 static void wake_those_without(struct inv_table *t)
 {
-    for (unsigned s = 0; t->mode == INV_MODE_ANONYMOUS && s < INV_MAX_SLOTS; s++)
-        if (inv_slot_valid(t, s) && atomic_load(&inv_slot_at(t, s)->tokens) <= 0)
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (inv_slot_valid(t, s) && atomic_load(&inv_slot_at(t, s)->tokens) <= 0 &&
+            (t->mode == INV_MODE_ANONYMOUS || atomic_load(&inv_slot_at(t, s)->owned_cores) == 0))
             give_to_wanting(t, s, INV_NO_CORE, false);
 }
 
@@ -855,7 +856,7 @@ void inv_slot_reap(struct inv_table *t, unsigned dead, unsigned *freed)
         *freed = count;
 }
 
-/* --- anonymous mode */
+/* --- tokens */
 
 static void trace_token(struct inv_table *t, int64_t by)
 {
@@ -889,6 +890,17 @@ void inv_token_force(struct inv_table *t, unsigned me)
     atomic_fetch_add_explicit(&inv_slot_at(t, me)->tokens, 1, memory_order_relaxed);
     atomic_fetch_sub(&t->free_tokens, 1);
     trace_token(t, 1);
+}
+
+bool inv_token_take_only(struct inv_table *t, unsigned me)
+{
+    int32_t none = 0;
+    inv_assert(t->mode == INV_MODE_PINNED);
+    if (!atomic_compare_exchange_strong(&inv_slot_at(t, me)->tokens, &none, 1))
+        return false;
+    atomic_fetch_sub(&t->free_tokens, 1);
+    trace_token(t, 1);
+    return true;
 }
 
 void inv_token_return(struct inv_table *t, unsigned me)

@@ -160,15 +160,18 @@ bool inv_want_get(struct inv_table *t, unsigned me);
 int inv_parked_take(struct inv_table *t, unsigned whom);
 void inv_parked_ring(struct inv_table *t, unsigned whom, int entry, int core);
 
-/* Tokens, in anonymous mode; `me` is the caller's slot.
+/* Tokens; `me` is the caller's slot.
  * Take a token if one is free.  False: none is. */
 bool inv_token_take(struct inv_table *t, unsigned me);
 /* Take a token in any case: the number of free ones may become negative. */
 void inv_token_force(struct inv_table *t, unsigned me);
+/* In pinned mode: take the token with which a process computes that has no core.  False: another
+ * thread of the process has it. */
+bool inv_token_take_only(struct inv_table *t, unsigned me);
 /* Return a token, and wake a parked worker of a process that wants one.  The worker takes it
  * itself. */
 void inv_token_return(struct inv_table *t, unsigned me);
-/* Are more tokens taken than there are cores?  A hint. */
+/* Do more threads have a hold than there are cores?  A hint. */
 bool inv_token_overdrawn(struct inv_table *t);
 /* There are more free tokens now: rmd wakes parked workers of processes that want. */
 void inv_token_offer(struct inv_table *t);

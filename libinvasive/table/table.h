@@ -54,8 +54,9 @@ enum {
 
 /* How holding is counted in this domain; written once by rmd, before any process. */
 enum inv_mode {
-    INV_MODE_PINNED = 0,   /* no more processes than cores: each core has one holder, and
-                              the holder's worker is pinned to it */
+    INV_MODE_PINNED = 0,   /* no more processes than cores were expected: each core has one
+                              holder, whose thread is pinned to it.  One thread of a process
+                              that owns no core holds a token, and the kernel places it */
     INV_MODE_ANONYMOUS = 1 /* more processes than cores: a domain-wide count of cores
                               not in use; the kernel places the threads */
 };
@@ -165,8 +166,8 @@ struct inv_slot {
                                  in its sleep; writer: the process, before home */
     _Atomic int32_t home;      /* core that the sleeping main thread needs back, or
                                   INV_NO_CORE; writer: the process */
-    _Atomic int32_t tokens;    /* anonymous mode: how many it has taken; writer: its threads.
-                                  rmd gives them back when it dies */
+    _Atomic int32_t tokens;    /* how many it has taken, in pinned mode 0 or 1; writer: its
+                                  threads.  rmd gives them back when it dies */
     _Atomic int32_t assigned;  /* anonymous mode: the core that the thread which joined runs on,
                                   INV_NO_CORE: any.  Writer: rmd, relaxed: one word */
     _Atomic uint32_t binds;    /* 1: it binds its threads to their cores, 0: not yet.  Writer: the
@@ -231,7 +232,8 @@ struct inv_table {
      * (inv_core_offer).  The seq_cst fences on both sides make sure that not both miss. */
     _Atomic uint64_t wanting[INV_SLOT_WORDS] __attribute__((aligned(64)));
     /* anonymous mode: cores minus running threads; negative when more run than there
-     * are cores.  Writers: all processes; rmd gives back what a dead one had taken. */
+     * are cores.  Pinned mode: 0 minus the threads that hold a token beside those that hold cores.
+     * Writers: all processes; rmd gives back what a dead one had taken. */
     _Atomic int32_t free_tokens __attribute__((aligned(64)));
     _Atomic uint32_t rmd_bell __attribute__((aligned(64))); /* futex: a constraint changed */
     _Atomic uint32_t rmd_pid;

@@ -476,6 +476,22 @@ static void test_tokens_that_somebody_waits_for(void)
     inv_table_unmap(t);
 }
 
+/* Of a process without a core, beside those that have one. */
+static void test_only_token(void)
+{
+    struct inv_table *t = table(2, INV_MODE_PINNED);
+    atomic_store(&t->free_tokens, 0);
+    CHECK(!inv_token_overdrawn(t) && inv_token_take_only(t, 0) && !inv_token_take_only(t, 0));
+    CHECK(inv_token_overdrawn(t) && inv_token_take_only(t, 1));
+    park(t, 0, 0), park(t, 2, 0);
+    inv_token_return(t, 0); /* its parked worker may take it again, and no other one is woken */
+    CHECK(woken(t, 0, 0, INV_NO_CORE) && !woken(t, 2, 0, INV_NO_CORE));
+    atomic_store(&inv_slot_at(t, 1)->state, INV_SLOT_DEAD);
+    inv_slot_reap(t, 1, NULL);
+    CHECK(!inv_token_overdrawn(t) && atomic_load(&t->free_tokens) == 0);
+    inv_table_unmap(t);
+}
+
 static void test_arrival_board(void)
 {
     struct inv_table *t = table(1, INV_MODE_PINNED);
@@ -514,6 +530,7 @@ int main(void)
     test_first_wish_wakes_rmd_once();
     test_tokens();
     test_tokens_that_somebody_waits_for();
+    test_only_token();
     test_arrival_board();
     puts("core: all transitions as documented");
     return 0;

@@ -146,8 +146,8 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->grant[c] != RMD_GRANTED)
             inv_core_withdraw(table, c);
-    d->tokens = d->granted;
-    atomic_store(&table->free_tokens, (int32_t)d->granted);
+    d->tokens = mode == INV_MODE_ANONYMOUS ? d->granted : 0;
+    atomic_store(&table->free_tokens, (int32_t)d->tokens);
     create_state(d);
     if (d->calls.table_changed)
         d->calls.table_changed(d->calls.context, fd, d->state ? d->state_fd : -1);

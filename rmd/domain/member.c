@@ -77,8 +77,8 @@ void rmd_domain_reset(struct rmd_domain *d)
     rmd_replaced_forget(d);
     if (d->table->mode == INV_MODE_PINNED)
         rmd_rest_unowned(d);
-    d->tokens = d->granted;
-    atomic_store(&d->table->free_tokens, (int32_t)d->granted);
+    d->tokens = d->table->mode == INV_MODE_ANONYMOUS ? d->granted : 0;
+    atomic_store(&d->table->free_tokens, (int32_t)d->tokens);
     for (unsigned i = 0; i < INV_ARRIVAL_LINES / 64; i++)
         atomic_store(&d->table->arrival_lines_used[i], 0);
     rmd_state_save(d);

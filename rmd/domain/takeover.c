@@ -261,10 +261,8 @@ int rmd_domain_take_over(struct rmd_domain *d, int table_fd, int state_fd)
     restore_domain(d, state);
     rmd_domain_repair(d);
     remove_dead(d);
-    if (d->table->mode == INV_MODE_ANONYMOUS) {
-        recount_tokens(d);
-        end_loans_of_the_running(d);
-    }
+    recount_tokens(d);
+    end_loans_of_the_running(d);
     rmd_suspension_taken_over(d);
     inv_rescue(d->table);
     rmd_blocked_reconsider(d);

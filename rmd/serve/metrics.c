@@ -116,9 +116,7 @@ static unsigned held_cores(const struct rmd_domain *d, unsigned slot)
     struct inv_table *table = rmd_domain_table(d);
     struct inv_slot *s = inv_slot_at(table, slot);
     pid_t tid;
-    unsigned n = 0;
-    if (table->mode == INV_MODE_ANONYMOUS)
-        return LOAD(s->tokens) > 0 ? (unsigned)LOAD(s->tokens) : 0;
+    unsigned n = LOAD(s->tokens) > 0 ? (unsigned)LOAD(s->tokens) : 0;
     for (unsigned c = 0; c < rmd_domain_topology(d)->ncores; c++)
         n += rmd_domain_holder(d, c, &tid) == (int)slot;
     return n;

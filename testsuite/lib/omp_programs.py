@@ -23,7 +23,7 @@ CONDITIONS = {
     "managed": (1, []),
     "one-core": (1, ["--cores={first}"]),
     "pair": (2, []),  # cores are lent and reclaimed between the two
-    "crowd": (3, ["--cores={two}"]),  # more processes than cores: anonymous tokens
+    "crowd": (3, ["--cores={two}"]),  # more processes than cores: one of them owns none
     "changing": (1, []),  # cores come and go every millisecond; for programs tagged so
     "emulated": (1, ["--emulate-cores=8"]),  # likewise, and these run in no other
 }

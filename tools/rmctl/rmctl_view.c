@@ -72,8 +72,7 @@ static void read_process(struct view *v, struct inv_table *t, unsigned slot)
         p->owned += v->core[c].owner == (int)slot;
         p->held += v->core[c].holder == (int)slot;
     }
-    if (!v->pinned)
-        p->held = LOAD(s->tokens) > 0 ? (unsigned)LOAD(s->tokens) : 0;
+    p->held += LOAD(s->tokens) > 0 ? (unsigned)LOAD(s->tokens) : 0;
     p->wants = LOAD(t->wanting[slot / 64]) >> slot % 64 & 1;
     read_counters(p, &s->counters);
     p->graph_valid = inv_scalability_read(s, &p->graph);

@@ -173,8 +173,7 @@ static unsigned repair_tokens(struct rmd_domain *d)
 static void repair_domain(struct rmd_domain *d)
 {
     unsigned wrong = rmd_domain_repair(d);
-    if (d->table->mode == INV_MODE_ANONYMOUS)
-        wrong += repair_tokens(d);
+    wrong += repair_tokens(d);
     if (wrong)
         rmd_domain_log_repaired(d, "owners or names in the core table");
 }
@@ -200,10 +199,8 @@ void rmd_domain_lend_held(struct rmd_domain *d, unsigned slot)
         rmd_state_save(d); /* first: threads of it that have parked rely on it */
         inv_want_set(d->table, slot, false); /* else lenders would wake it in vain */
     }
-    if (d->table->mode == INV_MODE_PINNED) {
+    if (d->table->mode == INV_MODE_PINNED)
         lend_cores(d, slot);
-        return;
-    }
     if (rmd_domain_lend_tokens(d, slot))
         rmd_state_save(d);
 }

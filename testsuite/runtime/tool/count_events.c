@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <invasive-tool.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -164,6 +165,14 @@ static void core_left(int core, enum inv_tool_departure how)
               "a core that leaves without having arrived");
 }
 
+/* The child of a fork holds none. */
+static void forget_cores(void)
+{
+    for (int core = 0; core < CORES; core++)
+        held[core] = 0;
+    tokens = 0;
+}
+
 static void __attribute__((destructor)) report(void)
 {
     const char *path = getenv("COUNT_EVENTS");
@@ -193,5 +202,6 @@ int inv_tool_start(void)
     const char *result = getenv("COUNT_EVENTS_START");
     if (result)
         return atoi(result);
+    pthread_atfork(NULL, NULL, forget_cores);
     return inv_tool_register(&tool, INV_TOOL_VERSION);
 }

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""More OpenMP programs than cores, and children that fork makes, are members of the domain."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import pytest
+
+from lib.processes import running
+from lib.small_programs import compile_text
+from lib.waiting import PATIENCE_S, eventually
+
+CORES = 2
+
+# regions [CHILDREN]: regions until it is killed; so do children of a fork after its first one.
+REGIONS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static void region(void)
+{
+    int sum = 0;
+#pragma omp parallel num_threads(4) reduction(+ : sum)
+    {
+        for (volatile int i = 0; i < 10000; i++)
+            ;
+#pragma omp barrier
+        sum++;
+    }
+    if (sum != 4)
+        abort();
+}
+int main(int argc, char **argv)
+{
+    int children = argc > 1 ? atoi(argv[1]) : 0;
+    region();
+    printf("ready %d\n", (int)getpid());
+    fflush(stdout);
+    while (children-- > 0)
+        if (fork() == 0) {
+            children = 0;
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+        }
+    for (;;)
+        region();
+}
+"""
+
+class Crowd:
+    """Programs of one rmd."""
+
+    def __init__(self, rmd, build, ask, program, env):
+        self.rmd, self.build, self.ask, self.program, self.env = rmd, build, ask, program, env
+        self.programs = contextlib.ExitStack()
+
+    def start(self, *arguments):
+        """The program's process; it has had its first region."""
+        command = [self.build / "invade", f"--socket={self.rmd.name}", "--", self.program,
+                   *arguments]
+        process = self.programs.enter_context(running(*map(str, command), env=self.env))
+        word, pid = process.stdout.readline().split()
+        assert word == "ready"
+        process.member = int(pid)
+        return process
+
+    def kill(self, process):
+        os.kill(process.member, 9)
+        assert process.wait(PATIENCE_S) in (137, -9)
+        return process.stderr.read()
+
+    def members(self):
+        found, = self.ask(self.rmd, "status")["domains"]
+        return found["processes"]
+
+    def cores(self):
+        """Of each member, ordered: how many it owns, and holds at least."""
+        return sorted((p["owned_cores"], p["held_cores"]) for p in self.members())
+
+
+@pytest.fixture
+def crowd(rmd, ask, build, tmp_path, stock_env):
+    program = compile_text(tmp_path / "regions", REGIONS, "-fopenmp")
+    one = Crowd(rmd(CORES), build, ask, program, stock_env)
+    with one.programs:
+        yield one
+
+
+def owned(crowd):
+    return [cores for cores, _ in crowd.cores()]
+
+
+def test_programs_beyond_the_cores_are_members_and_compute(crowd):
+    programs = [crowd.start() for _ in range(5)]  # each has had a region
+    assert len(crowd.members()) == 5
+    eventually(lambda: owned(crowd), [0, 0, 0, 1, 1])
+    eventually(lambda: all(held for _, held in crowd.cores()), True)
+    assert [crowd.kill(program) for program in programs] == [""] * 5
+
+
+def test_a_program_without_a_core_owns_one_when_another_ends(crowd):
+    programs = [crowd.start() for _ in range(4)]
+    for program in programs[:2]:
+        crowd.kill(program)
+    eventually(crowd.cores, [(1, 1), (1, 1)])  # and no token beside it
+    crowd.kill(programs[2])
+    eventually(lambda: owned(crowd), [2])
+
+
+def test_killed_programs_leave_no_token(crowd):
+    member = crowd.rmd.member()
+    member.join()
+    for _ in range(5):
+        programs = [crowd.start() for _ in range(4)]
+        eventually(lambda: member.table()[1] < 0, True)
+        for program in reversed(programs):
+            crowd.kill(program)
+        eventually(lambda: member.table()[1], 0)
+
+
+def test_children_of_a_fork_are_members_of_their_own(crowd):
+    parent = crowd.start("3")
+    eventually(lambda: len(crowd.members()), 4)
+    assert len({p["pid"] for p in crowd.members()}) == 4
+    eventually(lambda: owned(crowd), [0, 0, 1, 1])
+    assert crowd.kill(parent) == ""
+    eventually(crowd.members, [])
+
+
+def test_a_killed_child_of_a_fork_leaves_nothing(crowd):
+    parent = crowd.start("1")
+    eventually(lambda: owned(crowd), [1, 1])
+    child, = (p["pid"] for p in crowd.members() if p["pid"] != parent.member)
+    os.kill(child, 9)
+    eventually(crowd.cores, [(2, 2)])
+
+
+def test_a_suspended_program_without_a_core_has_no_token(crowd, tell):
+    programs = [crowd.start() for _ in range(3)]
+    eventually(lambda: owned(crowd), [0, 1, 1])
+    without, = (p["pid"] for p in crowd.members() if p["owned_cores"] == 0)
+    member = crowd.rmd.member()
+    member.join()
+    for word, tokens in (("suspend", 0), ("resume", -1)):
+        assert tell(crowd.rmd, word, without)[0] == 0
+        eventually(lambda: member.table()[1], tokens)
+    assert [crowd.kill(program) for program in programs] == [""] * 3
