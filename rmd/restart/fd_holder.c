@@ -255,7 +255,7 @@ static _Noreturn void run_holder(int listener, int client, const char *name)
     signal(SIGCHLD, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    prctl(PR_SET_NAME, "rmd-keeper");
+    prctl(PR_SET_NAME, "rmd-fd-holder");
     close_other_fds(listener, client);
     if (chdir("/"))
         _exit(1);

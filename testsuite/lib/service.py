@@ -96,7 +96,7 @@ class Service:
         """The pid of the descriptor holder; None if there is none."""
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if "(rmd-keeper)" not in (process / "stat").read_text():
+                if "(rmd-fd-holder)" not in (process / "stat").read_text():
                     continue
                 unix = Path("/proc/net/unix").read_text()
                 links = opened(process.name).values()

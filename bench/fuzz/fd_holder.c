@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * keeper.c - messages between rmd and its descriptor holder (rmd/restart/fd_holder.c), and the persisted
+ * fd_holder.c - messages between rmd and its descriptor holder (rmd/restart/fd_holder.c), and the persisted
  * orders of a former rmd.  The first byte chooses the reader: a holder with clients that send
  * anything, an rmd whose holder sends anything, or an rmd that loads persisted orders.
  *
