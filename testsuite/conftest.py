@@ -58,7 +58,9 @@ class DebianModules:
 
 
 sys.meta_path.append(DebianModules)
-sys.path[:0] = [str(TOP / "bench"), str(TOP / "apps/swe")]  # modules that are tested
+# Modules that are tested.
+sys.path[:0] = [str(TOP / folder) for folder in (
+    "bench", "bench/whole", "bench/mpi", "bench/openmp", "bench/manager", "apps/swe")]
 
 # Modules of lib/ that have fixtures or hooks.
 pytest_plugins = [f"lib.{name}" for name in (

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * calls.c - how long MPI calls take that do nothing but communicate: for bench/waits.py.
+ * calls.c - how long MPI calls take that do nothing but communicate: for bench/mpi/waits.py.
  * Plain MPI.
  *
  *   calls SECONDS CALL...     each CALL is measured for about so long, and prints "CALL_us number",

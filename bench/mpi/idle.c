@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * idle.c - what a rank costs that waits for seconds: for bench/waits.py.  Plain MPI.
+ * idle.c - what a rank costs that waits for seconds: for bench/mpi/waits.py.  Plain MPI.
  *
  *   idle SECONDS compute|sleep CALL...
  *

@@ -3,7 +3,7 @@
  * yield.c - the best that a waiting rank can do without sleeping, for an MPI library that has no
  * such mode of its own: every blocking call that bench/mpi/calls.c makes becomes its non-blocking
  * form, tested until it is complete, and sched_yield after each test; MPI_Waitall, too.  Preloaded by
- * bench/waits.py and bench/run swe; the reference beside stock, nothing of the project's own.
+ * bench/mpi/waits.py and bench/run swe; the reference beside stock, nothing of the project's own.
  */
 #include <mpi.h>
 #include <sched.h>
