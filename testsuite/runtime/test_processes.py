@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""More OpenMP programs than cores, and children that fork makes, are members of the domain."""
+"""Processes of OpenMP programs: more than the cores, children of fork, and those that call exec."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import signal
 
 import pytest
 
@@ -68,7 +70,7 @@ class Crowd:
         return process
 
     def kill(self, process):
-        os.kill(process.member, 9)
+        os.kill(process.member, signal.SIGKILL)
         assert process.wait(PATIENCE_S) in (137, -9)
         return process.stderr.read()
 
@@ -134,7 +136,7 @@ def test_a_killed_child_of_a_fork_leaves_nothing(crowd):
     parent = crowd.start("1")
     eventually(lambda: owned(crowd), [1, 1])
     child, = (p["pid"] for p in crowd.members() if p["pid"] != parent.member)
-    os.kill(child, 9)
+    os.kill(child, signal.SIGKILL)
     eventually(crowd.cores, [(2, 2)])
 
 
@@ -148,3 +150,69 @@ def test_a_suspended_program_without_a_core_has_no_token(crowd, tell):
         assert tell(crowd.rmd, word, without)[0] == 0
         eventually(lambda: member.table()[1], tokens)
     assert [crowd.kill(program) for program in programs] == [""] * 3
+
+
+# --- exec, and children past the handlers of fork
+
+HOLDS = r"""
+#include <unistd.h>
+int main(void)
+{
+    int n = 0;
+#pragma omp parallel num_threads(4) reduction(+ : n)
+    n++;
+    execlp("sleep", "sleep", "120", (char *)0);
+    return n;
+}
+"""
+
+
+FORKS = r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int n = 0;
+    (void)argc;
+#pragma omp parallel num_threads(4) reduction(+ : n)
+    n++;
+    pid_t child = strcmp(argv[1], "raw") ? _Fork() : (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0)
+        exit(0);
+    waitpid(child, NULL, 0);
+    return kill(getpid(), SIGKILL);
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["raw", "_Fork"])
+def test_a_child_past_the_handlers_of_fork_that_exits_is_not_its_parents_end(
+        invade, run_program, tmp_path, how):
+    compile_text(tmp_path / "forks", FORKS, "-fopenmp")
+    report = tmp_path / "report.json"
+    done = run_program([invade, f"--report={report}", "--", tmp_path / "forks", how], check=False)
+    assert done.returncode == -signal.SIGKILL
+    (job,) = json.loads(report.read_text())["jobs"]
+    assert [process["end"] for process in job["processes"]] == ["killed"]
+
+
+def test_an_openmp_program_that_execs_leaves_all_cores_to_others(
+        build, invade, run_program, tmp_path):
+    compile_text(tmp_path / "holds", HOLDS, "-fopenmp")
+    script = f"""
+        {tmp_path}/holds & pid=$!
+        until grep -q sleep /proc/$pid/comm; do sleep 0.01; done
+        for i in $(seq 500); do
+            {build}/bin/rmctl status >{tmp_path}/status
+            grep -q 'no process' {tmp_path}/status && break
+            sleep 0.02
+        done
+        kill $pid
+        cat {tmp_path}/status"""
+    done = run_program([invade, "--", "sh", "-c", script])
+    assert "no process" in done.stdout
