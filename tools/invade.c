@@ -168,7 +168,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case OPT_EMULATE:
         if (!inv_speeds_parse(arg, INV_MAX_CORES, NULL))
-            argp_error(state, "--emulate-cores: '%s' is no number from 1 to %d, nor numbers with speeds from "
+            argp_error(state, "--emulate-cores: '%s' is not a number from 1 to %d, nor numbers with speeds from "
                               "0.01 to 1, such as 4x1.0,4x0.6", arg, INV_MAX_CORES);
         o->emulate = arg;
         return 0;

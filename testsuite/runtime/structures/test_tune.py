@@ -49,7 +49,7 @@ class Search:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    source = TOP / "testsuite/runtime/programs/tune.c"
+    source = TOP / "testsuite/runtime/structures/tune.c"
     return compile_text(tmp_path_factory.mktemp("tune") / "tune", source.read_text(), "-std=gnu17",
                         "-DINV_ASSERTIONS", f"-I{TOP}", TOP / "libinvasive/base/tune.c")
 
