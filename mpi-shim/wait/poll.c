@@ -93,7 +93,7 @@ static __thread struct {
 static struct {
     _Atomic uint64_t quiet_ns; /* how long the others must have been quiet, in the caller's CPU time; 0:
                                 * QUIET_FIRST_US.  Writer: learn_quiet */
-    _Atomic unsigned library_threads; /* writer: shim_poll_library_has */
+    _Atomic unsigned mpi_threads; /* writer: shim_poll_library_has */
 } process;
 
 /* A test has failed, or a stay has ended. */
@@ -224,7 +224,7 @@ bool shim_poll_failed(void)
 
 void shim_poll_library_has(unsigned threads)
 {
-    atomic_store_explicit(&process.library_threads, threads, memory_order_relaxed);
+    atomic_store_explicit(&process.mpi_threads, threads, memory_order_relaxed);
 }
 
 /* Is no thread of the program there but the caller? */
@@ -234,8 +234,8 @@ static bool is_only_thread(void)
     if (idle < 0)
         return false;
     unsigned threads = inv_threads_now();
-    unsigned library = atomic_load_explicit(&process.library_threads, memory_order_relaxed);
-    return threads > 0 && threads <= 1 + (unsigned)idle + library;
+    unsigned mpi = atomic_load_explicit(&process.mpi_threads, memory_order_relaxed);
+    return threads > 0 && threads <= 1 + (unsigned)idle + mpi;
 }
 
 /* How long the caller may sleep in a test; 0: another thread of the process could run. */
