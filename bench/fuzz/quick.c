@@ -131,7 +131,20 @@ void rmd_process_name(pid_t pid, char *name, size_t bytes)
     snprintf(name, bytes, "%d", (int)pid);
 }
 
-uint64_t rmd_machine_ran(void) { return 0; }
+uint64_t rmd_machine_ran(const char *root)
+{
+    (void)root;
+    return 0;
+}
+
+void *rmd_find_pid(pid_t pid, const void *elements, size_t count, size_t size)
+{
+    const char *element = elements;
+    for (size_t i = 0; i < count; i++, element += size)
+        if (*(const pid_t *)(const void *)element == pid)
+            return (void *)element;
+    return NULL;
+}
 
 int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 {

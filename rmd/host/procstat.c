@@ -3,6 +3,7 @@
  * 20th, the start time the 22nd. */
 #define _GNU_SOURCE
 #include "rmd/host/procstat.h"
+#include "rmd/host/sysfile.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -99,16 +100,28 @@ void rmd_process_name(pid_t pid, char *name, size_t bytes)
         fclose(f);
 }
 
-uint64_t rmd_machine_ran(void)
+uint64_t rmd_machine_ran(const char *root)
 {
     uint64_t user, nice, system, irq, softirq, sum = 0;
-    FILE *f = fopen("/proc/stat", "re");
+    struct rmd_sysfile file = rmd_sysfile(root, "/proc/stat");
+    FILE *f = fopen(file.path, "re");
     if (f && fscanf(f, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %*s %*s %" SCNu64 " %" SCNu64, &user, &nice,
                     &system, &irq, &softirq) == 5)
         sum = user + nice + system + irq + softirq;
     if (f)
         fclose(f);
-    return sum;
+    return sum * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+static int compare_pids(const void *pid, const void *element)
+{
+    pid_t a = *(const pid_t *)pid, b = *(const pid_t *)element;
+    return (a > b) - (a < b);
+}
+
+void *rmd_find_pid(pid_t pid, const void *elements, size_t count, size_t size)
+{
+    return count ? bsearch(&pid, elements, count, size, compare_pids) : NULL;
 }
 
 bool rmd_owner(pid_t pid, uid_t *uid)

@@ -30,8 +30,12 @@ bool rmd_procstat(pid_t pid, struct rmd_procstat *stat);
 unsigned rmd_threads_running(pid_t pid);
 /* What the kernel calls it; "" if there is none. */
 void rmd_process_name(pid_t pid, char *name, size_t bytes);
-/* Processor time that all CPUs have spent so far, not idle, in ticks; 0 if it cannot be told. */
-uint64_t rmd_machine_ran(void);
+/* Processor time that all CPUs have spent so far, not idle, in ns, by /proc below `root` ("" for /); 0 if it
+ * cannot be told. */
+uint64_t rmd_machine_ran(const char *root);
+/* The element with this pid, or NULL, of `count` elements of `size` bytes, which begin with a pid_t and are in
+ * ascending order of it. */
+void *rmd_find_pid(pid_t pid, const void *elements, size_t count, size_t size);
 
 /* The owner of the process, also of one whose files in /proc are not readable. */
 bool rmd_owner(pid_t pid, uid_t *uid);

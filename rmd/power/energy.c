@@ -8,9 +8,7 @@
 
 #include <errno.h>
 #include <glob.h>
-#include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ZONES "/sys/class/powercap/intel-rapl:*"
 #define SENSORS "/sys/class/hwmon/hwmon*/energy*_label"
@@ -105,23 +103,6 @@ static bool read_counters(struct rmd_energy *e, uint64_t *used)
 
 /* --- processes */
 
-/* Busy time of all CPUs; 0 unknown. */
-static uint64_t busy_ns(const struct rmd_energy *e)
-{
-    uint64_t user, nice, system, idle, iowait, irq, softirq;
-    struct rmd_sysfile file = rmd_sysfile(e->root, "/proc/stat");
-    FILE *f = fopen(file.path, "re");
-    if (!f)
-        return 0;
-    bool good = fscanf(f,
-                       "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                       " %" SCNu64,
-                       &user, &nice, &system, &idle, &iowait, &irq, &softirq) == 7;
-    fclose(f);
-    uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
-    return good ? (user + nice + system + irq + softirq) * tick_ns : 0;
-}
-
 /* At most `most`, whatever a process has told. */
 static void count_time(struct rmd_energy_share *s, uint64_t ran_ns, uint64_t most)
 {
@@ -135,7 +116,7 @@ static void look(struct rmd_energy *e, const struct rmd_energy_share *leaving, u
     uint64_t used, now = inv_now_ns(), most = (now - e->looked_ns) * e->cores;
     if (e->state != INV_ENERGY_COUNTED || !e->first || !read_counters(e, &used))
         return;
-    uint64_t busy = busy_ns(e);
+    uint64_t busy = rmd_machine_ran(e->root);
     double all = 0, of_all = busy > e->busy_ns && e->busy_ns ? (double)(busy - e->busy_ns) : 0;
     for (struct rmd_energy_share *s = e->first; s; s = s->next) {
         uint64_t ran = rmd_process_ran(s->pid);
@@ -159,7 +140,7 @@ void rmd_energy_join(struct rmd_energy *e, struct rmd_energy_share *s, pid_t pid
     uint64_t before;
     look(e, NULL, 0); /* the newcomer has no part in what was before it */
     if (e->state == INV_ENERGY_COUNTED && !e->first && read_counters(e, &before)) {
-        e->busy_ns = busy_ns(e);
+        e->busy_ns = rmd_machine_ran(e->root);
         e->looked_ns = inv_now_ns();
     }
     s->pid = pid;

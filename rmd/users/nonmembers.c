@@ -27,7 +27,7 @@ enum {
 };
 
 struct rmd_user_process {
-    pid_t pid, parent;
+    pid_t pid, parent; /* the pid first: rmd_find_pid */
     uid_t uid;
     uint64_t start_ticks;
     bool member;    /* confine.c confines it */
@@ -39,15 +39,7 @@ struct rmd_user_process {
 /* The process with this pid, or NULL. */
 static struct rmd_user_process *find_process(const struct rmd_process_list *in, pid_t pid)
 {
-    unsigned from = 0, to = in->count;
-    while (from < to) {
-        unsigned middle = from + (to - from) / 2;
-        if (in->items[middle].pid < pid)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < in->count && in->items[from].pid == pid ? &in->items[from] : NULL;
+    return rmd_find_pid(pid, in->items, in->count, sizeof *in->items);
 }
 
 static struct rmd_user_process *find_same(const struct rmd_process_list *in,

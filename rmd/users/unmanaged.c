@@ -23,15 +23,7 @@ static uint64_t ns_of_ticks(uint64_t ticks)
 
 static struct rmd_unmanaged_process *find_process(const struct rmd_unmanaged_list *in, pid_t pid)
 {
-    unsigned from = 0, to = in->count;
-    while (from < to) {
-        unsigned middle = from + (to - from) / 2;
-        if (in->items[middle].pid < pid)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < in->count && in->items[from].pid == pid ? &in->items[from] : NULL;
+    return rmd_find_pid(pid, in->items, in->count, sizeof *in->items);
 }
 
 /* --- is there anything to find? */
@@ -49,7 +41,7 @@ static void add_members(struct rmd_domain *d, void *context)
  * has run, too: then there is a scan for nothing. */
 static bool others_computed(struct rmd_unmanaged *x, uint64_t now)
 {
-    uint64_t busy = ns_of_ticks(rmd_machine_ran()), members = 0;
+    uint64_t busy = rmd_machine_ran(""), members = 0;
     x->domains.each(add_members, &members);
     uint64_t elapsed = now - x->looked_ns, all = busy - x->busy_ns;
     uint64_t own = members > x->members_ns ? members - x->members_ns : 0;

@@ -18,7 +18,7 @@
 #include <dirent.h>
 
 struct rmd_unmanaged_process {
-    pid_t pid;
+    pid_t pid; /* first: rmd_find_pid */
     uid_t uid;
     uint64_t start_ticks, ran_ticks; /* procstat.h */
     uint64_t seen_ns;                /* CLOCK_MONOTONIC */

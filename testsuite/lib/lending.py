@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program that lends its core by inv_lend (rmd/programs/lends.c), and what it is linked with."""
+"""A program that lends its core by inv_lend (rmd/programs/lends.c), what programs with the public
+interface are linked with, and how those in Fortran are compiled."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 
 import pytest
@@ -19,6 +21,18 @@ def compile_lends(path, before=(), after=()):
                     f"-I{TOP / 'include'}", *before, SOURCE, "-o", path, *LIBRARY, *after,
                     "-pthread"], check=True, timeout=100)
     return path
+
+
+def compile_fortran(folder, text):
+    """Compiles this text with `include/invasive.f90`, and returns the program's path."""
+    if not shutil.which("gfortran"):
+        pytest.skip("gfortran is needed")
+    source, program = folder / "program.f90", folder / "program"
+    source.write_text(text)
+    subprocess.run(["gfortran", "-std=f2018", "-Wall", "-Wextra", "-Werror", f"-J{folder}",
+                    TOP / "include/invasive.f90", source, "-o", program, *LIBRARY], check=True,
+                   timeout=60)
+    return program
 
 
 @pytest.fixture(scope="session")

@@ -4,14 +4,12 @@ stands in the report of invade with what was tried."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 
 import pytest
 
 from lib.build import TOP
-from lib.lending import LIBRARY
+from lib.lending import LIBRARY, compile_fortran
 from lib.report import parsed
 from lib.small_programs import Programs
 
@@ -144,14 +142,7 @@ end program
 
 
 def test_a_fortran_program_has_control_points(run_program, tmp_path):
-    if not shutil.which("gfortran"):
-        pytest.skip("gfortran is needed")
-    source, program = tmp_path / "tunes.f90", tmp_path / "tunes"
-    source.write_text(FORTRAN)
-    subprocess.run(["gfortran", "-std=f2018", "-Wall", "-Wextra", "-Werror", f"-J{tmp_path}",
-                    TOP / "include/invasive.f90", source, "-o", program, *LIBRARY], check=True,
-                   timeout=60)
-    done = run_program([program])
+    done = run_program([compile_fortran(tmp_path, FORTRAN)])
     assert done.stdout.split() == ["32", "-1", "4"] and '("block"): low is larger' in done.stderr
 
 

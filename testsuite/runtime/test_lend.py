@@ -6,14 +6,12 @@ computes."""
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 
 import pytest
 
 from lib.build import TOP
-from lib.lending import LIBRARY
+from lib.lending import compile_fortran
 from lib.machine import two_cpus
 from lib.waiting import PATIENCE_S, eventually
 
@@ -111,14 +109,7 @@ end program
 
 @pytest.fixture
 def fortran(tmp_path):
-    if not shutil.which("gfortran"):
-        pytest.skip("gfortran is needed")
-    source, program = tmp_path / "lends.f90", tmp_path / "lends"
-    source.write_text(FORTRAN)
-    subprocess.run(["gfortran", "-std=f2018", "-Wall", "-Wextra", "-Werror", f"-J{tmp_path}",
-                    TOP / "include/invasive.f90", source, "-o", program, *LIBRARY], check=True,
-                   timeout=60)
-    return program
+    return compile_fortran(tmp_path, FORTRAN)
 
 
 def test_a_fortran_program_lends_and_reclaims(build, run_program, fortran):
