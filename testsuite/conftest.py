@@ -37,7 +37,7 @@ import pytest
 
 from lib import alongside
 from lib.alongside import ALONGSIDE
-from lib.build import TOP
+from lib.building.build import TOP
 
 # Tests in the background of a shell ignore SIGINT, and so would every program that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -64,9 +64,9 @@ sys.path[:0] = [str(TOP / folder) for folder in (
 
 # Modules of lib/ that have fixtures or hooks.
 pytest_plugins = [f"lib.{name}" for name in (
-    "beside", "blocked", "build", "hosts", "job_programs", "lending", "models", "mpi",
-    "notifications", "omp_programs", "rmd", "sanitized", "service", "standard_mpi", "time_limit",
-    "trace_tool")]
+    "beside", "building.build", "building.models", "building.sanitized", "job_programs",
+    "manager.blocked", "manager.hosts", "manager.lending", "manager.notifications", "manager.rmd",
+    "manager.service", "mpi", "omp_programs", "standard_mpi", "time_limit", "trace_tool")]
 
 # What these test is the same whichever library a program has: with the second one for --full.
 ONE_LIBRARY = {"test_invade_compare.py", "test_invade_report.py", "test_invade_teams.py",

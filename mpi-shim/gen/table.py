@@ -124,7 +124,7 @@ def parse(text):
     return list(functions.values())
 
 
-# What doc/mpi-shim.7 says of the kinds, in this order.
+# What doc/man/mpi-shim.7 says of the kinds, in this order.
 WAYS = (
     ("Waits of one rank for another, and collectives", "send recv mrecv sendrecv wait sync coll"),
     ("Collectives without a non-blocking form; the ranks come together first",
@@ -139,7 +139,7 @@ WAYS = (
 
 
 def manual(functions):
-    """The section of doc/mpi-shim.7 that says what is intercepted, and how.  A function whose
+    """The section of doc/man/mpi-shim.7 that says what is intercepted, and how.  A function whose
     large-count form is treated in the same way is listed once."""
     lines = ['.\\" begin table', ".SS What is intercepted",
              "Names stand for those that end in _c as well, where there are any.", ".PD 0"]

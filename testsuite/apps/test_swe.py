@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from lib.small_programs import SHARED, compile_text
+from lib.building.small_programs import SHARED, compile_text
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 PLANAR = "dam_break_planar"

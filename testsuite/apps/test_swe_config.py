@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from lib.build import TOP
+from lib.building.build import TOP
 from lib.waiting import PATIENCE_S
 
 SCENARIOS = TOP / "apps/swe/scenarios"

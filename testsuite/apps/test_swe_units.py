@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from lib.build import BUILD
+from lib.building.build import BUILD
 
 PROGRAMS = ("bathymetry bed galerkin gauges grid kernels okada scenarios simulations steps "
             "symmetry").split()

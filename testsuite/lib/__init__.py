@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tests share: one concept a file.  pytest explains assertions in here as those of tests."""
+"""What tests share, one concept a file: of the manager and its members in manager/, of the source
+tree and its build in building/.  pytest explains assertions in here as those of tests."""
 
 from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite(*(f"lib.{file.stem}" for file in Path(__file__).parent.glob("*.py")))
+HERE = Path(__file__).parent
+pytest.register_assert_rewrite(*(".".join(("lib", *file.relative_to(HERE).with_suffix("").parts))
+                                 for file in HERE.rglob("*.py")))

@@ -14,7 +14,7 @@ import pytest
 
 from lib import alongside
 from lib.alongside import ALONGSIDE
-from lib.build import BUILD
+from lib.building.build import BUILD
 from lib.time_limit import time_limit
 
 

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lib.build import TOP
+from lib.building.build import TOP
 
 SOURCES = TOP / "testsuite/runtime/programs"
 WARNINGS = "-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror".split()

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from lib.blocked import compile_blocks
 from lib.machine import two_cpus
+from lib.manager.blocked import compile_blocks
 from lib.waiting import eventually
 
 pytestmark = two_cpus

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from lib.build import FEWER
+from lib.building.build import FEWER
 from lib.machine import TWO_CORES
 
 SLICE_S, LIMIT_S = 40, 20  # no wait takes half as long as a ring that is lost would make it take

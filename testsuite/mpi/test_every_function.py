@@ -146,5 +146,5 @@ def test_the_tables_prototypes_are_those_of_mpi_h(mpi, table, run_program, tmp_p
 
 
 def test_the_manual_lists_every_function_of_the_table(table_module, table, top):
-    assert table_module.manual(table) in (top / "doc/mpi-shim.7").read_text(), (
+    assert table_module.manual(table) in (top / "doc/man/mpi-shim.7").read_text(), (
         "put the output of manual() in mpi-shim/gen/table.py between 'begin table' and 'end table'")

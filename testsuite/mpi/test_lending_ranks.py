@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from lib.lending import compile_lends
 from lib.machine import two_cpus
+from lib.manager.lending import compile_lends
 from lib.waiting import eventually
 
 pytestmark = two_cpus

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.hosts import ADDRESSES, NAMES
+from lib.manager.hosts import ADDRESSES, NAMES
 from lib.report import close, parsed
 from lib.waiting import until
 

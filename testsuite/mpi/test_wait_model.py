@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from lib.models import check
+from lib.building.models import check
 
 SCRIPT = "mpi-shim/model/check.sh"
 

@@ -11,10 +11,10 @@ import time
 
 import pytest
 
-from lib.blocked import WAYS
 from lib.machine import TWO_CPUS, two_cpus
+from lib.manager.blocked import WAYS
+from lib.manager.rmd import Rmd
 from lib.processes import processor_s
-from lib.rmd import Rmd
 from lib.waiting import PATIENCE_S, comes_true, eventually
 
 pytestmark = two_cpus

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from lib.connections import connected, counted_by, flood
-from lib.member import Member, counts
-from lib.processes import opened, processor_s
-from lib.protocol import (
+from lib.building.small_programs import SHARED, compile_text
+from lib.manager.connections import connected, counted_by, flood
+from lib.manager.member import Member, counts
+from lib.manager.protocol import (
     ADMIN_SNAPSHOT,
     E_PROTOCOL,
     JOIN,
@@ -34,9 +34,9 @@ from lib.protocol import (
     limit,
     request,
 )
-from lib.rmd import preload, rmctl, sanitizers
-from lib.small_programs import SHARED, compile_text
-from lib.users import ALICE, BOB
+from lib.manager.rmd import preload, rmctl, sanitizers
+from lib.manager.users import ALICE, BOB
+from lib.processes import opened, processor_s
 from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.sanitize,

@@ -15,10 +15,10 @@ import subprocess
 
 import pytest
 
-from lib.core_table import ANONYMOUS, F_SEAL_FUTURE_WRITE, NOBODY, PINNED
-from lib.member import Member
-from lib.processes import opened
-from lib.protocol import (
+from lib.building.small_programs import SHARED, compile_text
+from lib.manager.core_table import ANONYMOUS, F_SEAL_FUTURE_WRITE, NOBODY, PINNED
+from lib.manager.member import Member
+from lib.manager.protocol import (
     E_PROTOCOL,
     JOIN,
     LEAVE,
@@ -31,8 +31,8 @@ from lib.protocol import (
     join,
     request,
 )
-from lib.rmd import counter, preload, rmctl
-from lib.small_programs import SHARED, compile_text
+from lib.manager.rmd import counter, preload, rmctl
+from lib.processes import opened
 from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.sanitize

@@ -10,9 +10,9 @@ import subprocess
 
 import pytest
 
+from lib.manager.rmd import Rmd
+from lib.manager.users import ALICE
 from lib.report import rows
-from lib.rmd import Rmd
-from lib.users import ALICE
 from lib.waiting import PATIENCE_S
 
 SMALL = 1 << 20  # bytes; a table has some 63 MiB

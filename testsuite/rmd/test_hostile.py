@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from lib.core_table import ELSEWHERE
-from lib.hostile import compile_victim, goes_on, run_hostile
 from lib.machine import TWO_CPUS
-from lib.member import counts
-from lib.service import Service
-from lib.users import ALICE, BOB
+from lib.manager.core_table import ELSEWHERE
+from lib.manager.hostile import compile_victim, goes_on, run_hostile
+from lib.manager.member import counts
+from lib.manager.service import Service
+from lib.manager.users import ALICE, BOB
 from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.machine(os.getuid() == 0, "only root can be several users")

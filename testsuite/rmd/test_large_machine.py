@@ -9,10 +9,10 @@ import re
 
 import pytest
 
+from lib.building.small_programs import SHARED, compile_text
 from lib.machine import CPUS
+from lib.manager.rmd import Rmd
 from lib.report import rows
-from lib.rmd import Rmd
-from lib.small_programs import SHARED, compile_text
 
 KERNEL = r"""
 #define _GNU_SOURCE

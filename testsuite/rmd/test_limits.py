@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from lib.building.small_programs import compile_text
 from lib.machine import TWO_CPUS
 from lib.processes import children
-from lib.small_programs import compile_text
 from lib.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.machine(os.getuid() == 0, "only root's service has limits")

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lib.member import MEMBER, Member
+from lib.manager.member import MEMBER, Member
 from lib.waiting import PATIENCE_S
 
 RANKS = 3

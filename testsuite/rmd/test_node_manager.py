@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from lib.building.small_programs import compile_text
 from lib.processes import opened
-from lib.small_programs import compile_text
 from lib.waiting import until
 
 pytestmark = pytest.mark.timeout(60)

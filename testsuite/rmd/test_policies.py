@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lib.asked import Asked
-from lib.build import FEWER
+from lib.building.build import FEWER
 
 pytestmark = [pytest.mark.sanitize]
 POLICIES = ("workload", "equal", "throughput", "makespan", "jobs", "fair", "energy", "interference")

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from lib.fake_system import FREQ, RAPL, put, put_stat, put_zone, value_of
-from lib.member import counts
-from lib.rmd import Rmd, rmctl
+from lib.manager.fake_system import FREQ, RAPL, put, put_stat, put_zone, value_of
+from lib.manager.member import counts
+from lib.manager.rmd import Rmd, rmctl
 from lib.waiting import eventually
 
 pytestmark = pytest.mark.sanitize

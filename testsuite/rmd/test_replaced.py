@@ -8,9 +8,9 @@ import os
 
 import pytest
 
-from lib.core_table import NOBODY
-from lib.rmd import rmctl
-from lib.users import ALICE
+from lib.manager.core_table import NOBODY
+from lib.manager.rmd import rmctl
+from lib.manager.users import ALICE
 from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.sanitize

@@ -22,8 +22,9 @@ from pathlib import Path
 
 import pytest
 
-from lib.connections import follower, idle_connections
-from lib.control_groups import (
+from lib.machine import CPUS, two_cpus
+from lib.manager.connections import follower, idle_connections
+from lib.manager.control_groups import (
     REAL,
     cpusets_in,
     fake_tree,
@@ -33,15 +34,22 @@ from lib.control_groups import (
     real_tree,
     with_cpusets,
 )
-from lib.core_table import ANONYMOUS, ELSEWHERE, NOBODY, PINNED
-from lib.fake_system import RAPL, put_stat, put_zone, value_of
-from lib.machine import CPUS, two_cpus
-from lib.member import UserMember, counts, pins, started_by
+from lib.manager.core_table import ANONYMOUS, ELSEWHERE, NOBODY, PINNED
+from lib.manager.fake_system import RAPL, put_stat, put_zone, value_of
+from lib.manager.member import UserMember, counts, pins, started_by
+from lib.manager.protocol import (
+    HOLDER_SUFFIX,
+    OBSERVE,
+    OK,
+    exchange,
+    follow,
+    observe_another,
+    request,
+)
+from lib.manager.rmd import rmctl
+from lib.manager.service import Service
+from lib.manager.users import ALICE, BOB, CAROL
 from lib.processes import processor_s
-from lib.protocol import HOLDER_SUFFIX, OBSERVE, OK, exchange, follow, observe_another, request
-from lib.rmd import rmctl
-from lib.service import Service
-from lib.users import ALICE, BOB, CAROL
 from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.sanitize,
@@ -1118,7 +1126,7 @@ def test_what_cannot_change_is_said_and_stays(service):
 
 
 def test_the_manual_marks_the_keys_that_can_change(service, top):
-    keys = dict(re.findall(r"^\.It Cm (\S+) = .*?(\*?)$", (top / "doc/rmd.conf.5").read_text(),
+    keys = dict(re.findall(r"^\.It Cm (\S+) = .*?(\*?)$", (top / "doc/man/rmd.conf.5").read_text(),
                            re.MULTILINE))
     s = service("emulate-cores = 4\nenforce = none\nsocket-group = 1\n")
     others = {"smt": "core", "policy": "equal", "energy-loss": 1, "power-cap": "50%",

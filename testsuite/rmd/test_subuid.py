@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lib.build import FEWER
-from lib.connections import counted_by, flood, idle_connections
-from lib.core_table import ELSEWHERE
-from lib.member import counts
+from lib.building.build import FEWER
+from lib.manager.connections import counted_by, flood, idle_connections
+from lib.manager.core_table import ELSEWHERE
+from lib.manager.member import counts
+from lib.manager.protocol import METRICS, request
+from lib.manager.rmd import rmctl
+from lib.manager.users import ALICE, BOB, CAROL
 from lib.processes import processor_s
-from lib.protocol import METRICS, request
-from lib.rmd import rmctl
-from lib.users import ALICE, BOB, CAROL
 from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.sanitize

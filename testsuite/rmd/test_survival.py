@@ -23,17 +23,24 @@ from pathlib import Path
 
 import pytest
 
-from lib.connections import follower
-from lib.core_table import ANONYMOUS, ELSEWHERE, F_SEAL_FUTURE_WRITE, NOBODY
-from lib.fake_system import put_online
-from lib.layout import STRUCTURES
+from lib.building.layout import STRUCTURES
+from lib.building.small_programs import SHARED, compile_text
 from lib.machine import CPUS, two_cpus
-from lib.member import UserMember, counts, pins, started_by
+from lib.manager.connections import follower
+from lib.manager.core_table import ANONYMOUS, ELSEWHERE, F_SEAL_FUTURE_WRITE, NOBODY
+from lib.manager.fake_system import put_online
+from lib.manager.member import UserMember, counts, pins, started_by
+from lib.manager.protocol import (
+    ALL,
+    DROP,
+    HOLDER_SUFFIX,
+    STORE,
+    holder_message,
+    read_holder_message,
+)
+from lib.manager.rmd import preload, rmctl, sanitizers
+from lib.manager.users import ALICE, BOB, CAROL
 from lib.processes import opened, processor_s
-from lib.protocol import ALL, DROP, HOLDER_SUFFIX, STORE, holder_message, read_holder_message
-from lib.rmd import preload, rmctl, sanitizers
-from lib.small_programs import SHARED, compile_text
-from lib.users import ALICE, BOB, CAROL
 from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.sanitize,

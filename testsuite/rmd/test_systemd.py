@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from lib.core_table import ELSEWHERE
-from lib.hostile import goes_on, run_hostile
 from lib.machine import TWO_CPUS
-from lib.systemd_box import BOOTS, CPUSETS, SOCKET, SYSTEMD, Box, BoxMember
-from lib.users import ALICE, BOB
+from lib.manager.core_table import ELSEWHERE
+from lib.manager.hostile import goes_on, run_hostile
+from lib.manager.systemd_box import BOOTS, CPUSETS, SOCKET, SYSTEMD, Box, BoxMember
+from lib.manager.users import ALICE, BOB
 from lib.waiting import PATIENCE_S, eventually
 
 ASK_FOR_METRICS = """

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from lib.small_programs import SHARED, compile_text
+from lib.building.small_programs import SHARED, compile_text
 
 
 @pytest.fixture

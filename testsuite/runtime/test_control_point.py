@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from lib.build import TOP
-from lib.lending import LIBRARY, compile_fortran
+from lib.building.build import TOP
+from lib.building.small_programs import Programs
+from lib.manager.lending import LIBRARY, compile_fortran
 from lib.report import parsed
-from lib.small_programs import Programs
 
 # An iteration with value v sleeps |v - 6| ms and a little.
 TUNED = r"""

@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
-from lib.build import TOP
-from lib.lending import compile_fortran
+from lib.building.build import TOP
 from lib.machine import two_cpus
+from lib.manager.lending import compile_fortran
 from lib.waiting import PATIENCE_S, eventually
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lib.small_programs import Programs
+from lib.building.small_programs import Programs
 
 # What the library below needs of the libgomp of GCC 13, by version.
 VERSIONS = {

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from lib.building.small_programs import SHARED, compile_text
 from lib.machine import NO_SET_UID, SET_UID_PLACE
-from lib.small_programs import SHARED, compile_text
-from lib.users import ALICE, BOB
+from lib.manager.users import ALICE, BOB
 
 ROOT = os.getuid() == 0
 needs_root = pytest.mark.machine(ROOT, "only root can be several users")

@@ -10,8 +10,8 @@ import signal
 
 import pytest
 
+from lib.building.small_programs import compile_text
 from lib.processes import running
-from lib.small_programs import compile_text
 from lib.waiting import PATIENCE_S, eventually
 
 CORES = 2

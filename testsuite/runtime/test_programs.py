@@ -51,7 +51,7 @@ def test_each_program_keeps_its_promise(
     assert ran.stdout == "OK\n" * count, ran.stdout
 
 
-@pytest.mark.parametrize("name", ["README.md", "doc/design.md", "doc/invasive.7"])
+@pytest.mark.parametrize("name", ["README.md", "doc/design.md", "doc/man/invasive.7"])
 def test_what_is_said_of_results_is_what_results_c_checks(top, name):
     """Namely: static loops and tasks bitwise, reduction clauses in the order of threads."""
     text = re.sub(r"\s+", " ", (top / name).read_text())

@@ -15,7 +15,7 @@ import common
 import fuzz
 import pytest
 
-from lib.core_table import ANONYMOUS, ELSEWHERE, NOBODY
+from lib.manager.core_table import ANONYMOUS, ELSEWHERE, NOBODY
 
 CHECKSUM = re.compile(r"^checksum ([0-9a-f]{16})$", re.MULTILINE)
 

@@ -11,7 +11,7 @@ import openmp_compare
 import pytest
 from common import Figure
 
-from lib.build import BENCH
+from lib.building.build import BENCH
 
 WARNINGS = "-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror".split()
 QUICK = ["--sample-us=1", "--budget-ms=1", "--warm-up-ms=0"]

@@ -13,9 +13,9 @@ import sys
 
 import pytest
 
+from lib.building.small_programs import SHARED, compile_text
 from lib.machine import TWO_CORES
 from lib.processes import descendants, gone, running
-from lib.small_programs import SHARED, compile_text
 from lib.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.timeout(60)

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from lib.small_programs import SHARED, compile_text
+from lib.building.small_programs import SHARED, compile_text
 
 MANAGED = "echo ${INVASIVE_SOCKET-none} ${INVASIVE_CORES-none} ${LD_PRELOAD-none}"
 

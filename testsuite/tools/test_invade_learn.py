@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lib.small_programs import compile_text
+from lib.building.small_programs import compile_text
 from lib.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.timeout(60)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from lib.building.small_programs import compile_text
 from lib.machine import NO_SET_UID, SET_UID_PLACE
 from lib.processes import alive, children, state_of
-from lib.small_programs import compile_text
 from lib.terminal import begin_on_terminal, on_terminal, read_until
 from lib.waiting import PATIENCE_S, comes_true
 

@@ -15,8 +15,8 @@ import time
 
 import pytest
 
+from lib.building.small_programs import Programs
 from lib.processes import children
-from lib.small_programs import Programs
 
 # A stand-in for the libgomp of a newer compiler, and what is linked with it.
 NEWER_C = """

@@ -16,10 +16,10 @@ import subprocess
 
 import pytest
 
+from lib.building.small_programs import compile_text
 from lib.machine import CPUS, TWO_CORES
 from lib.mpi import Mpi
 from lib.report import REPORT_SCHEMA, UNMANAGED, check_schema, close, parsed
-from lib.small_programs import compile_text
 
 
 @pytest.fixture

@@ -23,13 +23,13 @@ import time
 
 import pytest
 
-from lib.core_table import ELSEWHERE, NOBODY
-from lib.fake_system import put_online
 from lib.machine import CPUS, two_cpus
-from lib.member import counts
-from lib.rmd import Rmd, rmctl
+from lib.manager.core_table import ELSEWHERE, NOBODY
+from lib.manager.fake_system import put_online
+from lib.manager.member import counts
+from lib.manager.rmd import Rmd, rmctl
+from lib.manager.users import ALICE, BOB
 from lib.terminal import Top
-from lib.users import ALICE, BOB
 from lib.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.sanitize
@@ -217,7 +217,7 @@ def test_every_command_that_fails_says_why_in_json(rmd, tell, where, tmp_path):
 # --- what the manual says of them
 
 def section(top, page, name):
-    text = (top / "doc" / page).read_text()
+    text = (top / "doc/man" / page).read_text()
     return re.search(rf"^\.Sh {name}\n(.*?)^\.Sh", text, re.M | re.S)[1]
 
 

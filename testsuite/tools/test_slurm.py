@@ -11,8 +11,8 @@ import tempfile
 
 import pytest
 
-from lib import slurm
-from lib.small_programs import compile_text
+from lib.building.small_programs import compile_text
+from lib.manager import slurm
 from lib.waiting import until
 
 pytestmark = [

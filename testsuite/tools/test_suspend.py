@@ -12,12 +12,12 @@ import time
 
 import pytest
 
-from lib.core_table import NOBODY
 from lib.machine import TWO_CORES, two_cpus
-from lib.member import counts
+from lib.manager.core_table import NOBODY
+from lib.manager.member import counts
+from lib.manager.rmd import Rmd
+from lib.manager.users import ALICE, BOB
 from lib.processes import processor_s, running
-from lib.rmd import Rmd
-from lib.users import ALICE, BOB
 from lib.waiting import PATIENCE_S, comes_true, eventually, until
 
 

@@ -21,12 +21,12 @@ from pathlib import Path
 
 import pytest
 
-from lib.layout import CONSTANTS, STRUCTURES
+from lib.building.layout import CONSTANTS, STRUCTURES
+from lib.building.small_programs import compile_text
 from lib.machine import TWO_CORES
-from lib.member import Member
+from lib.manager.member import Member
+from lib.manager.rmd import Rmd
 from lib.processes import processor_s
-from lib.rmd import Rmd
-from lib.small_programs import compile_text
 from lib.trace_tool import proven
 from lib.waiting import eventually
 

@@ -10,8 +10,8 @@ import re
 
 import pytest
 
+from lib.building.small_programs import compile_text
 from lib.machine import TWO_CORES
-from lib.small_programs import compile_text
 
 OPENMP = r"""
 #include <stdio.h>

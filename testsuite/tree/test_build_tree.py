@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lib import house
-from lib.build import TOP
-from lib.sources import RUNTIME_FOLDERS, runtime_file
+from lib.building import house
+from lib.building.build import TOP
+from lib.building.sources import RUNTIME_FOLDERS, runtime_file
 
 
 def needed(path):

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
+from lib.building.small_programs import SHARED, compile_text
 from lib.machine import TWO_CORES
-from lib.small_programs import SHARED, compile_text
 
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
 INDEX_S = 50  # for the packages of one environment

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from lib.build import FEWER
+from lib.building.build import FEWER
 from lib.machine import TWO_CORES
 
 PROGRAM = "mpi-shim/tests/random/random"

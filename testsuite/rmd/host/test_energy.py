@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import pytest
 
-from lib.fake_system import ZONE, put, put_energy
-from lib.layout import CONSTANTS
+from lib.building.layout import CONSTANTS
+from lib.manager.fake_system import ZONE, put, put_energy
+from lib.manager.protocol import REPLY, REPORT, REPORT_OF_PROCESS, request
+from lib.manager.rmd import Rmd
+from lib.manager.users import ALICE
 from lib.processes import processor_s
-from lib.protocol import REPLY, REPORT, REPORT_OF_PROCESS, request
 from lib.report import REPORT_SCHEMA, check_schema, parsed
-from lib.rmd import Rmd
-from lib.users import ALICE
 from lib.waiting import PATIENCE_S, eventually
 
 COUNTED = CONSTANTS.INV_ENERGY_COUNTED

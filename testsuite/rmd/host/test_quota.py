@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from lib.asked import Asked
-from lib.fake_system import put
 from lib.machine import TWO_CPUS
-from lib.member import counts
-from lib.rmd import Rmd, rmctl
-from lib.users import ALICE
+from lib.manager.fake_system import put
+from lib.manager.member import counts
+from lib.manager.rmd import Rmd, rmctl
+from lib.manager.users import ALICE
 from lib.waiting import eventually
 
 V1, V2 = "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"

@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
-from lib.build import TOP
-from lib.fake_system import put
+from lib.building.build import TOP
 from lib.machine import TWO_CPUS
-from lib.rmd import Rmd, rmctl
+from lib.manager.fake_system import put
+from lib.manager.rmd import Rmd, rmctl
 
 CAPACITY = "/sys/devices/system/cpu/cpu{}/cpu_capacity"
 

@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
-from lib.build import TOP
-from lib.fake_system import FREQ, put
-from lib.rmd import Rmd
-from lib.small_programs import compile_text
+from lib.building.build import TOP
+from lib.building.small_programs import compile_text
+from lib.manager.fake_system import FREQ, put
+from lib.manager.rmd import Rmd
 from lib.waiting import eventually, until
 
 HWMON = "/sys/class/hwmon/hwmon2/{}"

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from lib.machine import TWO_CPUS
-from lib.rmd import Rmd, rmctl
+from lib.manager.rmd import Rmd, rmctl
 from lib.waiting import eventually
 
 COMPUTES = "while True: pass"

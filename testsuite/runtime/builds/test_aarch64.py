@@ -16,10 +16,10 @@ import time
 
 import pytest
 
+from lib.building.sources import LIBGOMP_H, runtime_file, runtime_includes
+from lib.building.thread_addresses import audit
 from lib.omp_programs import source_of, tags
 from lib.processes import TIME_IS_UP, at_most
-from lib.sources import LIBGOMP_H, runtime_file, runtime_includes
-from lib.thread_addresses import audit
 
 HOST = "aarch64-linux-gnu"
 TOOLS = (f"{HOST}-gcc", f"{HOST}-g++", f"{HOST}-gfortran", "qemu-aarch64", "dpkg-deb", "apt-get")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.build import TOP
+from lib.building.build import TOP
 from lib.omp_programs import source_of
 
 RULES = TOP / "libgomp-invasive/upstream.sh"

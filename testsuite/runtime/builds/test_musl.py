@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.sources import sources
+from lib.building.sources import sources
 
 KERNEL = ("linux", "asm-generic")  # musl-gcc's headers are without the kernel's
 WARNINGS = ("-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror "

@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
+from lib.building.sanitized import CC
 from lib.omp_programs import source_of
-from lib.sanitized import CC
 
 pytestmark = pytest.mark.full
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.build import variable_of
+from lib.building.build import variable_of
 
 RUN = Path(__file__).parent / "upstream/run"
 

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from lib.sources import runtime_includes
+from lib.building.sources import runtime_includes
 
 # Says whether the code on standard input has such a loop.
 SEARCH = """/* in memory of its size, so that a sanitizer sees what is read behind it */

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from lib.models import check
+from lib.building.models import check
 
 SCRIPT = "libinvasive/model/check.sh"
 

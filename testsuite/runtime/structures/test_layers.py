@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lib.house import OWN_FOLDERS, REPLACING
+from lib.building.house import OWN_FOLDERS, REPLACING
 
 # overlay/ is above all of these, but for the headers that stand for upstream's: they come to each
 # file with upstream's libgomp.h.

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from lib.sources import LIBGOMP_H, runtime_file, runtime_includes
+from lib.building.sources import LIBGOMP_H, runtime_file, runtime_includes
 
 pytestmark = pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])
 

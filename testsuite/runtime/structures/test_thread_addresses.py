@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from lib.thread_addresses import audit
+from lib.building.thread_addresses import audit
 
 # A library with the places that the audit has to tell apart.  Its functions are named for what
 # they do with the address.

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from lib.build import TOP
-from lib.small_programs import compile_text
+from lib.building.build import TOP
+from lib.building.small_programs import compile_text
 
 
 class Look(NamedTuple):

@@ -9,9 +9,9 @@ import struct
 import subprocess
 from types import SimpleNamespace
 
-from lib.build import BUILD
+from lib.building.build import BUILD
 
-PROGRAM = BUILD / "testsuite/lib/layout"
+PROGRAM = BUILD / "testsuite/lib/building/layout"
 
 
 class Structure:

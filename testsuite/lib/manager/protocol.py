@@ -7,7 +7,7 @@ from __future__ import annotations
 import array
 import socket
 
-from lib.layout import CONSTANTS, STRUCTURES
+from lib.building.layout import CONSTANTS, STRUCTURES
 from lib.waiting import PATIENCE_S
 
 REQUEST, REPLY = STRUCTURES["inv_request"], STRUCTURES["inv_reply"]

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from lib.build import BUILD, TOP, variable_of
+from lib.building.build import BUILD, TOP, variable_of
 
 SOURCE = TOP / "testsuite/rmd/programs/lends.c"
 LIBRARY = (f"-L{BUILD / 'lib'}", "-linvasive", f"-Wl,-rpath,{BUILD / 'lib'}")

@@ -11,9 +11,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from lib.hostile import compile_victim
 from lib.machine import TWO_CPUS
-from lib.member import Member
+from lib.manager.hostile import compile_victim
+from lib.manager.member import Member
 from lib.waiting import PATIENCE_S, eventually
 
 SYSTEMD = Path("/lib/systemd/systemd")

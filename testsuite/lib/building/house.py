@@ -24,7 +24,7 @@ CODE = ("include", "libinvasive", "libgomp-invasive", "mpi-shim", "rmd", "client
 RUNTIME = "libgomp-invasive"
 # Its folders of files that upstream does not have, from below.
 OWN_FOLDERS = tuple(re.search(
-    r'^folders="(.*)"$', (Path(__file__).parents[2] / RUNTIME / "build.sh").read_text(),
+    r'^folders="(.*)"$', (Path(__file__).parents[3] / RUNTIME / "build.sh").read_text(),
     re.MULTILINE).group(1).split())
 # Those of files that replace or wrap upstream's.
 REPLACING = ("overlay", "overlay/worksharing")
@@ -267,7 +267,7 @@ def variables_of_product(top: Path, files: list[Path]) -> list[tuple[Path, str]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="How the source tree keeps its rules.")
-    parser.add_argument("top", nargs="?", type=Path, default=Path(__file__).resolve().parents[2],
+    parser.add_argument("top", nargs="?", type=Path, default=Path(__file__).resolve().parents[3],
                         metavar="TOP", help="a checkout")
     parser.add_argument("--variables", action="store_true", help="list the file-scope variables")
     asked = parser.parse_args()

@@ -15,8 +15,8 @@ import subprocess
 from pathlib import Path
 
 from lib.machine import TWO_CPUS
-from lib.protocol import HOLDER_SUFFIX, JOIN, OBSERVE, exchange, request
-from lib.users import BOB
+from lib.manager.protocol import HOLDER_SUFFIX, JOIN, OBSERVE, exchange, request
+from lib.manager.users import BOB
 
 FUTEX, FUTEX_WAKE = 202, 1  # x86-64
 PR_SET_PDEATHSIG = 1

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 
-from lib.protocol import REPLY
+from lib.manager.protocol import REPLY
 from lib.waiting import PATIENCE_S
 
 

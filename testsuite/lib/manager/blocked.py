@@ -10,10 +10,10 @@ import subprocess
 
 import pytest
 
-from lib.build import BUILD, TOP, variable_of
+from lib.building.build import BUILD, TOP, variable_of
 from lib.machine import TWO_CORES
+from lib.manager.rmd import Rmd, rmctl
 from lib.processes import running
-from lib.rmd import Rmd, rmctl
 from lib.waiting import eventually
 
 SOURCE = TOP / "testsuite/rmd/programs/blocks.cpp"

@@ -9,7 +9,7 @@ import socket
 
 import pytest
 
-from lib.rmd import counter
+from lib.manager.rmd import counter
 from lib.waiting import PATIENCE_S
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lib.layout import CONSTANTS
+from lib.building.layout import CONSTANTS
 
 # A core's word has the slot + 1.
 NOBODY, ELSEWHERE = CONSTANTS.INV_NOBODY - 1, CONSTANTS.INV_ELSEWHERE - 1

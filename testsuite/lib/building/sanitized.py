@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from lib.sources import sources
+from lib.building.sources import sources
 
 CC = "gcc -fsanitize=thread -Wno-tsan"
 LIBINVASIVE = ("lib_invasive_libinvasive_process_so_SOURCES", "inv_interposed_sources")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from lib.house import OWN_FOLDERS, REPLACING
+from lib.building.house import OWN_FOLDERS, REPLACING
 
 RUNTIME_FOLDERS = (*REPLACING, *OWN_FOLDERS)
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from lib.member import UserMember
+from lib.manager.member import UserMember
+from lib.manager.protocol import HOLDER_SUFFIX
+from lib.manager.rmd import counter, rmctl
 from lib.processes import opened
-from lib.protocol import HOLDER_SUFFIX
-from lib.rmd import counter, rmctl
 from lib.waiting import PATIENCE_S, eventually, until
 
 

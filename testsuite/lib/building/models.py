@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from lib.build import TOP
+from lib.building.build import TOP
 
 
 def check(script, *arguments):

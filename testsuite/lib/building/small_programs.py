@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from lib.build import BUILD, variable_of
+from lib.building.build import BUILD, variable_of
 
 SHARED = ("-shared", "-fPIC")
 

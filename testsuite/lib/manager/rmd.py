@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from lib.member import Member
+from lib.manager.member import Member
 from lib.waiting import PATIENCE_S
 
 counter = itertools.count()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
+TOP = Path(__file__).resolve().parents[3]
 BENCH = TOP / "bench"
 BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build/checked").resolve()
 
