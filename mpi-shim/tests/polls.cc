@@ -9,6 +9,10 @@
  * std, a std::mutex of std::threads.  TEST: the function of MPI.  LEVEL: serialized or multiple.
  * Rank 0 prints the steps and the time that they took.
  *
+ *   polls between
+ *
+ * A rank works a little between its tests.  Rank 0 prints how many steps it has done.
+ *
  *   polls once
  *
  * One rank, which tests once and goes on: until when does the runtime take its thread for one that
@@ -207,15 +211,38 @@ int once(int rank)
     return 0;
 }
 
+/* A step of work, some 100 ns, after each test: the other rank sends when it has done all steps, and so has
+ * this one. */
+int between(int rank)
+{
+    enum { STEPS = 200000, WORK = 50 };
+    MPI_Request request;
+    int came = 0, got = 0;
+    volatile int work = 0;
+    MPI_Irecv(&got, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, &request);
+    for (int i = 0; i < STEPS; i++) {
+        if (!came)
+            MPI_Test(&request, &came, MPI_STATUS_IGNORE);
+        for (int k = 0; k < WORK; k++)
+            work = work + 1;
+    }
+    MPI_Send(&rank, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank == 0)
+        std::printf("%d steps of work\n", STEPS);
+    MPI_Finalize();
+    return got == 1 - rank ? 0 : 1;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && std::strcmp(argv[1], "once") == 0) {
+    if (argc == 2) {
         int rank = 0;
         MPI_Init(&argc, &argv);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        return once(rank);
+        return std::strcmp(argv[1], "once") == 0 ? once(rank) : between(rank);
     }
     if (argc != 6)
         return 2;

@@ -12,10 +12,16 @@
  * program's other checks are delayed by no more than that.
  *
  * A ring ends the stay, since it may be for another request than the one that is tested.  A program
- * that computes between its tests is recognised by the time between them, and is not delayed.  A
+ * that computes between its tests is recognised by the time between them, and is not delayed: by one
+ * long gap, or by many short ones that are nearly all of the run's time.  Where gaps are most of it,
+ * there is a stay only while another process wants the core.  There, and while no process wants it, the
+ * thread tests for as long as it has stayed before the next stay: so a program that counts its tests, or
+ * works a little between them, takes at most twice as long.  A
  * program that sleeps there waits as well: that shows in the thread's CPU time.  Reading it is a
  * system call, so it is read only where gaps are as long as sleeps, and for some time not at all
  * where they turned out to be computing.
+ *
+ * Where tests follow each other quickly the clock is read for one of several only.
  *
  * The program may test under a lock of its own, which another of its threads needs to send what is
  * waited for.  So a thread sleeps in a test only if no other thread of the process could run: none
@@ -39,6 +45,9 @@
 enum { GAP_US = 5, RUN_US = 30, YIELD_US = 50, PATIENT_US = 5000 };
 enum { STAY_FIRST_US = 250, STAY_MOST_US = 10000, STAY_UNWANTED_US = 20000, STAY_PART = 16 };
 enum { GAP_PART = 64 };
+/* UNCLOCKED: tests from one for which the clock is read to the next, at most; fewer, so that they take less than
+ * GAP_US / 2. */
+enum { UNCLOCKED = 7 };
 enum { RUN_TESTS = 16, RUN_NAPS = 2 };
 /* A thread that has not tested for this long, and 1/GAP_PART of the run, does not wait.  Longer
  * than from a test to the release of the lock that it is under. */
@@ -70,11 +79,17 @@ static __thread struct {
         uint64_t stay;        /* how long the next stay may be */
         uint64_t cpu_ns;      /* the thread's processor time at cpu_at; 0: not asked for */
         uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
+        uint64_t begun;       /* ticks: the latest test for which the clock is read */
+        uint64_t apart;       /* ticks: from `last` to there; 0 if longer than NAP_US */
+        uint64_t inside, outside; /* ticks: in tests, and between them, without stays; estimates */
+        uint64_t next_stay;   /* ticks: not before, unless the thread only waits and its core is wanted */
         unsigned tests, naps;
+        unsigned unclocked;   /* tests since `last` */
         unsigned site; /* of the first test (site_stats.h) */
         bool slept;    /* in this run */
         bool checked;  /* have the other threads been, in this run */
     } run;
+    unsigned unclocked; /* tests for which the clock is not read, until one for which it is */
     /* Of all runs: long gaps to check, and to let pass before that. */
     struct {
         unsigned checks, rest;
@@ -100,6 +115,7 @@ static struct {
 static void note_end(void)
 {
     my.run.last = shim_ticks();
+    my.run.unclocked = 0;
     uint64_t part = my.run.tests ? (my.run.last - my.run.start) / GAP_PART : 0;
     uint64_t least = POLLS_US * shim_clock.us;
     inv_polls_until = my.run.last + (part > least ? part : least);
@@ -189,7 +205,26 @@ static void end_run(uint64_t end, bool hit)
     if (my.run.slept && !hit)
         my.run.stay = 0;
     my.run.tests = my.run.naps = 0;
+    my.run.inside = my.run.outside = my.run.next_stay = 0;
     my.run.slept = false;
+}
+
+/* Parts of the time between stays: the gaps are more than half of it, or nearly all. */
+static bool does_more_than_test(void) { return my.run.outside > my.run.inside; }
+static bool computes(void) { return my.run.outside / 15 > my.run.inside; }
+
+static bool is_unclocked(void) { return my.run.tests > 0 && my.run.unclocked < my.unclocked; }
+
+/* A test for which the clock has been read has failed; the ones before it that followed the last such test took as
+ * long. */
+static void note_period(unsigned unclocked)
+{
+    uint64_t test = my.run.last - my.run.begun, before = unclocked * test;
+    uint64_t period = (my.run.apart + test) / (unclocked + 1) + 1;
+    my.run.inside += before + test;
+    my.run.outside += my.run.apart > before ? my.run.apart - before : 0;
+    uint64_t fit = GAP_US * shim_clock.us / 2 / period;
+    my.unclocked = fit < UNCLOCKED ? (unsigned)fit : UNCLOCKED;
 }
 
 static bool is_core_wanted(void)
@@ -202,24 +237,46 @@ static bool is_core_wanted(void)
  * that other threads want. */
 void shim_poll_begin(void)
 {
-    if (my.run.tests == 0)
+    if (my.run.tests == 0 || is_unclocked())
         return;
-    uint64_t gap = shim_ticks() - my.run.last;
+    my.run.begun = shim_ticks();
+    uint64_t gap = my.run.begun - my.run.last;
+    my.run.apart = gap < NAP_US * shim_clock.us ? gap : 0; /* longer: asleep, or without the core */
     if (gap > GAP_US * shim_clock.us && gap > (my.run.last - my.run.start) / GAP_PART &&
         !has_slept(gap))
         end_run(my.run.last, false);
 }
 
+/* Is it worth lending the core now? */
+static bool is_time_to_stay(void)
+{
+    uint64_t lasts = my.run.last - my.run.start;
+    if (!is_wait() || computes() || lasts <= RUN_US * shim_clock.us ||
+        my.run.last < my.others.next_check)
+        return false;
+    if (inv_way_wanted() || (!does_more_than_test() && is_core_wanted()))
+        return true;
+    if (my.run.last < my.run.next_stay)
+        return false;
+    return does_more_than_test() ? is_core_wanted() : lasts > PATIENT_US * shim_clock.us;
+}
+
 bool shim_poll_failed(void)
 {
+    if (is_unclocked()) {
+        my.run.unclocked++;
+        my.run.tests++;
+        return false;
+    }
+    unsigned unclocked = my.run.unclocked;
     note_end();
     if (my.run.tests++ == 0) {
         my.run.start = my.run.last;
         my.run.site = shim_site_stats_current();
+        return false;
     }
-    uint64_t lasts = my.run.last - my.run.start;
-    return is_wait() && lasts > RUN_US * shim_clock.us && my.run.last >= my.others.next_check &&
-           (lasts > PATIENT_US * shim_clock.us || is_core_wanted() || inv_way_wanted());
+    note_period(unclocked);
+    return is_time_to_stay();
 }
 
 void shim_poll_library_has(unsigned threads)
@@ -312,10 +369,12 @@ bool shim_poll_wait(struct shim_wait *w)
     uint64_t stay = is_core_wanted() ? my.run.stay : unwanted;
     if (stay > STAY_FIRST_US * shim_clock.us && shim_ticks_to_ns(stay) > longest)
         stay = shim_ns_to_ticks(longest) + STAY_FIRST_US * shim_clock.us;
+    uint64_t begin = my.run.last;
     bool done = shim_wait_slices(w, my.run.start, stay, true);
     my.others.slept = true;
     my.run.stay = my.run.stay < most / 2 ? my.run.stay * 2 : most;
     note_end();
+    my.run.next_stay = my.run.last + (my.run.last - begin);
     return done;
 }
 

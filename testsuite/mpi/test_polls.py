@@ -47,6 +47,12 @@ def test_a_thread_that_tests_once_and_goes_on_is_not_taken_for_one_that_waits(ma
     assert managed(1, mpi.program("mpi-shim/tests/polls"), "once").stdout == "looked\n"
 
 
+def test_a_program_that_works_between_its_tests_goes_on_working(managed, mpi):
+    """It takes 0.1 s; more than a minute where each test were a wait."""
+    assert managed(2, mpi.program("mpi-shim/tests/polls"), "between",
+                   timeout=LIMIT_S).stdout == "200000 steps of work\n"
+
+
 def test_a_transport_sweep_in_fortran_that_polls_under_a_lock_ends_as_without_us(
         managed, mpi, run_program, top, tmp_path):
     compiler = shutil.which(f"mpif90.{mpi.name}")
