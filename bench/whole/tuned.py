@@ -35,7 +35,7 @@ class Contest:
     result: Callable[[Run], object]
     same: Callable[[object, object], bool] = lambda one, other: one == other
     env: dict[str, str] = field(default_factory=dict)  # of all runs
-    limit_s: int = 40  # for stock
+    limit_s: int = 30  # for stock
     reference: object = None
 
     def check(self, run: Run) -> Run:
