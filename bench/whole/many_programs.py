@@ -1,71 +1,142 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""OpenMP programs without MPI that run at once, as many as cores and more.
+"""Programs without MPI that run at once, as many as cores and more.
 
-Programs of bench/programs in turn, with as much work all together whatever their number.  Ours has
-default settings, under one `invade`, over stock with the best of some OMP_NUM_THREADS, the same for
-all programs.  Stock in default settings is shown.
+    2, 8, 32     OpenMP programs of bench/programs in turn
+    torch        PyTorch at inference, with the threads that it takes, 2 and 4 programs
+    torch-cores  the same, where the program asks for a thread for each core
+    numpy        products of matrices with NumPy, on OpenBLAS with OpenMP
+    products-*   parallel loops that call OpenBLAS inside, on OpenMP or with threads of its own
+
+All programs of a row have as much work whatever their number.  Ours has default settings, under one
+`invade`, over stock with the best of some settings by hand, the same for all programs.
 """
 
 from __future__ import annotations
 
-import statistics
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from common import BenchError, Context, Figure, Run
+from common import TOP, BenchError, Context, Figure, Run
+from packages import INPUTS, OPENBLAS, need
+from tuned import Contest, hand_set
+from whole_programs import CORES, close
 
-COUNTS = (2, 8, 32)
-THREADS = (1, 2)
 GOAL = 1.05
-LIMIT_S = 40  # for stock
-CLOSE = 1.25  # settings that are so close to the best in one run are run in each turn
 # Arguments of a run of which all programs together take some 12 s of a core.
 PROGRAMS = {"amr": (4400,), "md": (5200, 10), "tree": (48000,)}
+PROGRAMS_SETTINGS = {"1 a program": hand_set(1), "2 a program": hand_set(2)}
+BLAS_SETTINGS = {"1": hand_set(1), "1, BLAS 1": hand_set(1, 1), "2, BLAS 1": hand_set(2, 1),
+                 "2": hand_set(2)}
 
 AT_ONCE = """
 pids=; bad=0
-for program; do $program >/dev/null & pids="$pids $!"; done
+for program; do sh -c "$program" & pids="$pids $!"; done
 for pid in $pids; do wait $pid || bad=1; done
 exit $bad"""
-LIMITED = 'timeout "$@"; end=$?; [ $end = 124 ] || exit $end'
 
 
+def checksums(run: Run) -> list[str]:
+    """Of all programs; in no order, since the programs end in none."""
+    return sorted(re.findall(r"^checksum (\S+)$", run.output, re.MULTILINE))
+
+
+def alike(one: list[str], other: list[str]) -> bool:
+    """The order of sums may differ with the number of threads."""
+    return len(one) == len(other) and all(
+        a == b or close(a, b, 1e-4) for a, b in zip(one, other))
+
+
+@dataclass
 class Crowd:
-    """So many programs at once."""
+    """Programs at once.  commands: of so many, what each does."""
 
-    def __init__(self, ctx: Context, count: int):
-        self.ctx, self.count = ctx, count
-        words = [self.program(*list(PROGRAMS.items())[i % len(PROGRAMS)]) for i in range(count)]
-        self.command = ["sh", "-c", AT_ONCE, "sh", *words]
+    commands: Callable[[Context, int], list[list[str]]]
+    count: int
+    settings: dict[str, dict[str, str]]
+    env: dict[str, str] = field(default_factory=dict)
 
-    def program(self, name: str, arguments: tuple[int, ...]) -> str:
-        path = self.ctx.build / "bench" / "programs" / name
+    def figure(self, ctx: Context, name: str) -> Figure:
+        words = [shlex.join(command) for command in self.commands(ctx, self.count)]
+        return Contest(ctx, f"many-programs {name}", ["sh", "-c", AT_ONCE, "sh", *words],
+                       self.settings, GOAL, checksums, alike, self.env).figure()
+
+
+def own_programs(ctx: Context, count: int) -> list[list[str]]:
+    commands = []
+    for i in range(count):
+        name, (work, *rest) = list(PROGRAMS.items())[i % len(PROGRAMS)]
+        path = ctx.build / "bench" / "programs" / name
         if not path.exists():
             raise BenchError(f"{name} is not built: make bench/programs/{name}")
-        work, *rest = arguments
-        return " ".join(map(str, (path, work // self.count, *rest)))
-
-    def stock(self, threads: int | None) -> Run:
-        """Of so many threads a program, None: by default; ended after LIMIT_S."""
-        limited = ["sh", "-c", LIMITED, "sh", str(LIMIT_S), *self.command]
-        return self.ctx.stock(limited, threads=threads, variant=f"{threads or 'all'} a program")
-
-    def figure(self) -> Figure:
-        once = {threads: self.stock(threads).wall_s for threads in (*THREADS, None)}
-        best_s = min(once[threads] for threads in THREADS)
-        close = [threads for threads in THREADS if once[threads] < CLOSE * best_s]
-        turns = self.ctx.turns(*(lambda threads=threads: self.stock(threads) for threads in close),
-                               lambda: self.ctx.invade(self.command))
-        best = min(range(len(close)), key=lambda i: statistics.median(t[i].wall_s for t in turns))
-        ratio = statistics.median(turn[-1].wall_s / turn[best].wall_s for turn in turns)
-        rows = ", ".join(f"{threads or 'default'} {said(s)}" for threads, s in once.items())
-        return Figure(f"many-programs {self.count}", ratio, "of the best hand-set time", "<=", GOAL,
-                      f"best: {close[best]} a program; each once: {rows}")
+        commands.append([str(path), *map(str, (work // count, *rest))])
+    return commands
 
 
-def said(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < LIMIT_S else f"more than {LIMIT_S} s"
+def torch(*threads: str) -> Callable[[Context, int], list[list[str]]]:
+    def commands(_: Context, count: int) -> list[list[str]]:
+        need("torch", (Path("/usr/lib/python3/dist-packages/torch"), "python3-torch"))
+        script = [str(INPUTS / "inference.py"), str(480 // count), *threads]
+        return count * [["/usr/bin/python3", *script]]
+    return commands
+
+
+def numpy(_: Context, count: int) -> list[list[str]]:
+    need("numpy", (Path("/usr/lib/python3/dist-packages/numpy"), "python3-numpy"),
+         (OPENBLAS, "libopenblas0-openmp"))
+    script = [str(INPUTS / "numerics.py"), "matmul", "700", str(160 // count)]
+    return count * [["/usr/bin/python3", *script]]
+
+
+def products(ctx: Context, count: int) -> list[list[str]]:
+    """The program is linked with the OpenBLAS that is found at run time."""
+    need("products", (OPENBLAS, "libopenblas0-openmp"),
+         (pthread_openblas(), "libopenblas0-pthread"))
+    source, program = TOP / "bench/programs/products.c", ctx.work / "products"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        ctx.work.mkdir(parents=True, exist_ok=True)
+        made = subprocess.run(["gcc", "-O2", "-fopenmp", "-o", program, source, f"-L{OPENBLAS}",
+                               "-l:libopenblas.so.0", "-lm"], check=False, capture_output=True,
+                              text=True, timeout=60)
+        if made.returncode != 0:
+            raise BenchError(f"{source}: {made.stderr[-1000:]}")
+    return count * [[str(program), "16", "192", str(800 // count)]]
+
+
+def pthread_openblas() -> Path:
+    return OPENBLAS.with_name("openblas-pthread")
+
+
+def found_by(directory: Path) -> dict[str, str]:
+    return {"LD_LIBRARY_PATH": str(directory)}
+
+
+ROWS = {str(count): Crowd(own_programs, count, PROGRAMS_SETTINGS) for count in (2, 8, 32)}
+for many in (2, 4):
+    ROWS[f"torch-{many}"] = Crowd(torch(), many, BLAS_SETTINGS)
+    ROWS[f"torch-cores-{many}"] = Crowd(torch(str(CORES)), many, BLAS_SETTINGS)
+    ROWS[f"numpy-{many}"] = Crowd(numpy, many, BLAS_SETTINGS, found_by(OPENBLAS))
+    for kind in (OPENBLAS, pthread_openblas()):
+        ROWS[f"products-{kind.name.removeprefix('openblas-')}-{many}"] = \
+            Crowd(products, many, BLAS_SETTINGS, found_by(kind))
 
 
 def many_programs(ctx: Context) -> list[Figure]:
-    ctx.check_only(*map(str, COUNTS))
-    chosen = [count for count in COUNTS if not ctx.only or str(count) in ctx.only]
-    return [Crowd(ctx, count).figure() for count in chosen]
+    """The last figure is the worst.  A row whose package is missing is left out, and said."""
+    ctx.check_only(*ROWS)
+    figures = []
+    for name, crowd in ROWS.items():
+        if ctx.only and name not in ctx.only:
+            continue
+        try:
+            figures.append(crowd.figure(ctx, name))
+        except BenchError as error:
+            if "apt-get install" not in str(error) or ctx.only:
+                raise
+            ctx.say(f"left out: {error}")
+    worst = max(figures, key=lambda figure: figure.value)
+    return [*figures, Figure("many-programs", worst.value, worst.unit, "<=", GOAL,
+                             "the worst of them")]

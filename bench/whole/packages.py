@@ -25,7 +25,8 @@ from whole_programs import CORES, Program, Shape, close, threads
 
 INPUTS = TOP / "bench" / "packages"
 PYPI = ["numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1", "lightgbm==4.7.0",
-        "xgboost-cpu==3.2.0", "faiss-cpu==1.15.1", "numba==0.68.1"]
+        "xgboost-cpu==3.2.0", "faiss-cpu==1.15.1", "numba==0.68.1",
+        "pytest==9.1.1", "pytest-xdist==3.8.0"]
 OPENBLAS = Path("/usr/lib/x86_64-linux-gnu/openblas-openmp")
 # Without these Open MPI refuses to run as root, or with more ranks than cores.
 OPENMPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

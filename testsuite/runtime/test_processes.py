@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -216,3 +217,63 @@ def test_an_openmp_program_that_execs_leaves_all_cores_to_others(
         cat {tmp_path}/status"""
     done = run_program([invade, "--", "sh", "-c", script])
     assert "no process" in done.stdout
+
+
+# --- pools of processes, as Python and build tools make them
+
+POOL = r"""
+#include <stdio.h>
+#include <stdlib.h>
+long pool_sum(int times)
+{
+    long sum = 0;
+    while (times-- > 0) {
+        long all = 0;
+#pragma omp parallel reduction(+ : all)
+        {
+#pragma omp for
+            for (int i = 0; i < 1000; i++)
+                all += i;
+        }
+        sum += all;
+    }
+    return sum;
+}
+#ifdef PROGRAM
+int main(int argc, char **argv)
+{
+    printf("%ld\n", pool_sum(argc > 1 ? atoi(argv[1]) : 1));
+    return 0;
+}
+#endif
+"""
+MAKEFILE = "all: 1 2 3 4 5 6 7 8\n1 2 3 4 5 6 7 8:\n\t@./pool $@\n.PHONY: all 1 2 3 4 5 6 7 8\n"
+SUMS = sorted(str(499500 * i) for i in range(1, 9))
+PYTHON_POOL = Path(__file__).parent / "programs" / "processes" / "pools.py"
+
+
+@pytest.fixture(scope="module")
+def pool_place(tmp_path_factory):
+    """A directory with a program, the same as a library, and a Makefile that runs the program."""
+    place = tmp_path_factory.mktemp("pool")
+    compile_text(place / "pool", POOL, "-fopenmp", "-DPROGRAM")
+    compile_text(place / "libpool.so", POOL, "-fopenmp", "-shared", "-fPIC")
+    (place / "Makefile").write_text(MAKEFILE)
+    return place
+
+
+@pytest.mark.parametrize("command", [
+    ["make", "-s", "-j4"], ["sh", "-c", "seq 8 | xargs -P4 -n1 ./pool"]], ids=["make", "xargs"])
+def test_jobs_of_a_build_tool_compute_under_one_invade(command, pool_place, invade, run_program):
+    done = run_program([invade, "--", *command], cwd=pool_place)
+    assert (sorted(done.stdout.split()), done.stderr) == (SUMS, "")
+
+
+@pytest.mark.parametrize("before", ["", "before"])
+@pytest.mark.parametrize("how", ["fork", "spawn", "forkserver", "futures", "loky",
+                                 "multiprocessing"])
+def test_a_pool_of_python_processes_computes_under_one_invade(
+        how, before, pool_place, invade, run_program):
+    done = run_program([invade, "--", "/usr/bin/python3", PYTHON_POOL, how, before], timeout=90,
+                       cwd=pool_place)
+    assert (done.stdout.split(), done.stderr) == (sorted(SUMS, key=int), "")
