@@ -319,7 +319,7 @@ void rmd_blocked_reconsider(struct rmd_domain *d)
     struct rmd_blocked *b = &d->blocked;
     if (!d->table || b->timer.fd < 0)
         return;
-    if (d->live < 2) {
+    if (d->live < 2 || !d->rules.lend_blocked) {
         atomic_store(&d->table->unwatched, 0);
         if (b->looking)
             stop_looking(d);
