@@ -2,7 +2,8 @@
 /*
  * blocked.h - threads that hold a core and sleep in the kernel: in a read, a join, a page fault.  No
  * code of ours runs there.  While another process wants a core, rmd looks at the holders, lends the
- * cores of those that sleep, and returns a core when its thread runs again (core.h, inv_core_lend_for).
+ * cores of those that sleep, and returns a core when its thread runs again (core.h, inv_core_lend_for).  A core
+ * that the thread has borrowed is taken for good.
  *
  * At no cost while no process wants a core: rmd stops to look after a while, and the next process that
  * begins to want one rings its bell (table.h, unwatched).  While all cores are computed on, rmd looks seldom, and
@@ -39,7 +40,8 @@ struct rmd_blocked {
         bool awake;                 /* a thread that has lent: it ran at the last look */
         bool lent;                  /* by us */
         uint64_t slice_ns;          /* of the thread before; 0: as it was */
-    } holder[INV_MAX_CORES];
+    } holder[INV_MAX_CORES];   /* of their own cores; of tokens: by slot */
+    struct rmd_blocked_holder borrower[INV_MAX_CORES]; /* never lent */
     struct {
         uint64_t ran_ns, delta_ns; /* processor time; since the look before */
         unsigned held;             /* cores that it holds now */

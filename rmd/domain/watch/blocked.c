@@ -155,10 +155,22 @@ static void lend(struct rmd_domain *d, unsigned core)
     inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
 
-/* False: there is none any more.  *again: it is the thread of the last look. */
-static bool follow_holder(struct rmd_domain *d, unsigned core, unsigned slot, pid_t tid, bool *again)
+/* The thread has borrowed the core.  It is moved away at once, as by an owner that evicts it, and finds at its next
+ * scheduling point that it has no core. */
+static void take_borrowed(struct rmd_domain *d, unsigned core, const struct rmd_blocked_holder *h)
 {
-    struct rmd_blocked_holder *h = &d->blocked.holder[core];
+    int32_t tid = h->thread.tid;
+    if (!inv_core_seize(d->table, core, h->slot))
+        return;
+    d->blocked.fruitless = 0;
+    move_off(d, core, h->slot, tid);
+    atomic_compare_exchange_strong(&inv_core_at(d->table, core)->holder_tid, &tid, 0);
+    inv_core_offer(d->table, core, INV_MAX_SLOTS);
+}
+
+/* False: there is none any more.  *again: it is the thread of the last look. */
+static bool follow(struct rmd_domain *d, struct rmd_blocked_holder *h, unsigned slot, pid_t tid, bool *again)
+{
     bool known = h->thread.tid == tid && h->slot == slot;
     *again = known && h->look == d->blocked.looks - 1;
     h->look = d->blocked.looks;
@@ -170,25 +182,25 @@ static bool follow_holder(struct rmd_domain *d, unsigned core, unsigned slot, pi
  * thread has run before does not matter. */
 static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint64_t elapsed, bool idle)
 {
-    struct rmd_blocked_holder *h = &d->blocked.holder[core];
     inv_word w = atomic_load(&inv_core_at(d->table, core)->word);
-    int32_t tid = inv_core_thread(d->table, core);
-    unsigned slot = inv_word_holder(w) - 1;
-    bool own = inv_word_holder(w) != INV_NOBODY && inv_word_owner(w) == inv_word_holder(w) &&
-               !inv_word_handed(w) && slot < INV_MAX_SLOTS && d->procs[slot].used && tid > 0;
-    bool again;
-    unsigned others = own && d->blocked.process[slot].held ? d->blocked.process[slot].held - 1 : 0;
-    if (!own || (!idle && computes_beside(d, slot, elapsed, others)) ||
-        !follow_holder(d, core, slot, tid, &again))
+    unsigned slot = inv_word_holder(w) - 1, owner = inv_word_owner(w);
+    bool borrowed = owner != slot + 1 && owner != INV_ELSEWHERE, again;
+    struct rmd_blocked_holder *h = borrowed ? &d->blocked.borrower[core] : &d->blocked.holder[core];
+    int32_t tid = borrowed ? atomic_load(&inv_core_at(d->table, core)->holder_tid) : inv_core_thread(d->table, core);
+    bool held = slot < INV_MAX_SLOTS && d->procs[slot].used && (borrowed || owner == slot + 1) &&
+                !inv_word_handed(w) && tid > 0 && !h->lent;
+    unsigned others = held && d->blocked.process[slot].held ? d->blocked.process[slot].held - 1 : 0;
+    if (!held || (!idle && computes_beside(d, slot, elapsed, others)) || !follow(d, h, slot, tid, &again))
         return false;
     uint64_t ran = rmd_thread_ran(&h->thread);
     bool before = again && h->asleep;
     h->asleep = (idle || !again || (double)ran <= RUNS * (double)elapsed) && rmd_thread_sleeps(&h->thread);
     if (!h->asleep || !before || (double)ran > SELDOM * (double)elapsed)
         return h->asleep;
-    if (others_want(d, slot) && now >= d->blocked.process[slot].not_before_ns && !d->procs[slot].stopped &&
-        !computes_beside(d, slot, elapsed, others))
-        lend(d, core);
+    if (!others_want(d, slot) || now < d->blocked.process[slot].not_before_ns || d->procs[slot].stopped ||
+        computes_beside(d, slot, elapsed, others))
+        return false;
+    borrowed ? take_borrowed(d, core, h) : lend(d, core);
     return false;
 }
 
@@ -246,6 +258,7 @@ static void stop_looking(struct rmd_domain *d)
         if (b->holder[c].lent)
             end_loan(d, c);
         rmd_thread_unfollow(&b->holder[c].thread);
+        rmd_thread_unfollow(&b->borrower[c].thread);
     }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (b->process[s].tokens_lent)
@@ -279,8 +292,7 @@ static bool look(struct rmd_domain *d, uint64_t now, uint64_t elapsed, bool idle
     for (unsigned c = 0; elapsed && rmd_domain_owns_cores(d) && c < d->topology.ncores; c++) {
         if (d->blocked.holder[c].lent)
             watch_lender(d, c, now, elapsed);
-        else
-            *soon |= watch_holder(d, c, now, elapsed, idle);
+        *soon |= watch_holder(d, c, now, elapsed, idle);
         any |= core_is_used(d, c);
     }
     for (unsigned s = 0, seen = 0; elapsed && !rmd_domain_owns_cores(d) && seen < d->live && s < INV_MAX_SLOTS; s++)
@@ -404,6 +416,8 @@ void rmd_blocked_forget(struct rmd_domain *d, unsigned slot)
     struct rmd_blocked *b = &d->blocked;
     for (unsigned c = 0; c < INV_MAX_CORES; c++) {
         struct rmd_blocked_holder *h = &b->holder[c];
+        if (b->borrower[c].slot == slot)
+            rmd_thread_unfollow(&b->borrower[c].thread);
         if (h->slot != slot || !h->thread.tid)
             continue;
         if (h->lent)
@@ -421,7 +435,7 @@ void rmd_blocked_open(struct rmd_domain *d)
     b->idle_cpu = NULL;
     b->looking = b->watching = false;
     for (unsigned c = 0; c < INV_MAX_CORES; c++) {
-        b->holder[c] = (struct rmd_blocked_holder){.thread = RMD_FOLLOWED_NONE};
+        b->holder[c] = b->borrower[c] = (struct rmd_blocked_holder){.thread = RMD_FOLLOWED_NONE};
         struct inv_core *core = inv_core_at(d->table, c);
         if (!inv_word_returned(atomic_load(&core->word)))
             atomic_store(&core->absent_tid, 0); /* lent by a former rmd */
