@@ -19,6 +19,7 @@ enum {
     AGAIN_NS = 300000, /* a CPU seems to be idle: is it still?  Threads that sleep for less lend nothing */
     LATE_NS = 100000,  /* a thread that wakes so much later had to wait for a CPU */
     BUSY_NS = 20000000, /* so late: all CPUs were busy, and that has changed */
+    TIMES = 2, /* in time after AGAIN_NS, and the CPU counts as idle */
     DOUBLE_AFTER = 8, DOUBLINGS = 4, /* pauses in vain, and the next ones are twice as long */
     LONG_SLICE_NS = 100000000, /* the most that there is: where groups divide a busy CPU, it runs that seldom */
     STACK_BYTES = 1 << 16,
@@ -75,15 +76,17 @@ static void tell(struct rmd_idle_cpu *w)
 /* Until it is asked for something else than WATCH. */
 static void find_idle_cpu(struct rmd_idle_cpu *w, unsigned *vain)
 {
-    bool idle = false; /* a CPU was, a moment ago */
+    unsigned idle = 0; /* how often in a row a CPU was */
     int64_t late;
     while ((late = sleep_for(w, idle ? AGAIN_NS : (uint64_t)PAUSE_NS << *vain / DOUBLE_AFTER)) >= 0) {
         *vain = late >= BUSY_NS ? 0 : *vain + (*vain < DOUBLE_AFTER * DOUBLINGS);
-        if (idle && late < LATE_NS)
-            tell(w);
         /* However late it is, a thread that runs has found a CPU that others have left.  If it is late after
-         * AGAIN_NS, others leave and come. */
-        idle = !idle || late >= BUSY_NS;
+         * AGAIN_NS, others leave and come, or the kernel has given it its small part of a busy CPU. */
+        idle = !idle || late >= BUSY_NS ? 1 : late < LATE_NS ? idle + 1 : 0;
+        if (idle > TIMES) {
+            tell(w);
+            idle = 0;
+        }
     }
 }
 

@@ -6,8 +6,8 @@
  * all CPUs are computed on the thread stays in the kernel's queue, without timers.  As soon as a CPU
  * becomes idle, the kernel runs the thread there.
  *
- * Where control groups or autogroups divide the processor time, the thread gets a small part of a busy CPU as
- * well.  So a CPU counts as idle only if the thread ran when it should, twice.
+ * The thread gets a small part of a busy CPU as well, now and then.  So a CPU counts as idle only if the thread ran
+ * when it should, twice; on a busy one that is rare.
  */
 #ifndef RMD_IDLE_CPU_H
 #define RMD_IDLE_CPU_H
