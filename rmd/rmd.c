@@ -93,6 +93,8 @@ static const struct argp_option options[] = {
      "keep the CPUs below so many degrees Celsius, by their frequencies or by leaving out cores", 0},
     {"reclaim-bound-us", OPT_KEY + RMD_KEY_RECLAIM_BOUND, "US", 0,
      "an owner takes its core by force after this time (default 5000)", 0},
+    {"lend-blocked", OPT_KEY + RMD_KEY_LEND_BLOCKED, "YES|NO", 0,
+     "lend the cores of threads that sleep in the kernel (default yes)", 0},
     {"max-cores", OPT_KEY + RMD_KEY_MAX_CORES, "N", 0, "cores of a user at most", 0},
     {"max-job-cores", OPT_KEY + RMD_KEY_MAX_JOB_CORES, "N", 0, "cores of a launch at most", 0},
     {"socket-group", OPT_KEY + RMD_KEY_SOCKET_GROUP, "GROUP", 0,

@@ -19,7 +19,7 @@ struct attributes {
 uint64_t inv_slice_set(int tid, uint64_t slice_ns)
 {
     struct attributes now;
-    if (syscall(SYS_sched_getattr, tid, &now, sizeof now, 0) || now.policy != SCHED_OTHER)
+    if (syscall(SYS_sched_getattr, tid, &now, sizeof now, 0) || (now.policy != SCHED_OTHER && now.policy != SCHED_IDLE))
         return 0;
     uint64_t before = now.runtime_ns;
     now.runtime_ns = slice_ns;

@@ -13,7 +13,7 @@ enum { INV_SHORT_SLICE_NS = 100000 /* the least that there is */ };
 
 /*
  * Sets the length of the time slices of thread `tid` (0: the caller), if it is under the default
- * policy: with a real-time policy the latency is low already.
+ * policy or SCHED_IDLE: with a real-time policy the latency is low already.
  * Returns the length before, 0 when nothing has changed: the kernel knows no slices, or refuses.
  * Changes errno.
  */

@@ -95,7 +95,7 @@ void inv_core_admit(struct inv_table *t, unsigned core);
  * process held the core. */
 bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead);
 
-/* seize: rmd takes the core from a holder that cannot give it up (it is stopped): the core has no
+/* seize: rmd takes the core from a holder that cannot give it up (it is stopped, or sleeps): the core has no
  * holder then, and keeps its owner; if the owner is that holder, its reclaim is dropped.  True when
  * the core was held; the caller offers it. */
 bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder);

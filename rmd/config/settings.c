@@ -91,6 +91,12 @@ static bool set_enforced_on(struct rmd_user_settings *u, const char *text)
     return e >= 0;
 }
 
+static bool set_yes_or_no(bool *to, const char *text)
+{
+    *to = !strcmp(text, "yes");
+    return *to || !strcmp(text, "no");
+}
+
 static bool is_socket_name(const char *text)
 {
     struct sockaddr_un unused;
@@ -154,6 +160,7 @@ static const struct {
                            false},
     [RMD_KEY_TEMPERATURE_LIMIT] = {"temperature-limit", "degrees Celsius from 30 to 120", false, false},
     [RMD_KEY_RECLAIM_BOUND] = {"reclaim-bound-us", "a number from 1 to 60000000", true, false},
+    [RMD_KEY_LEND_BLOCKED] = {"lend-blocked", "yes or no", true, false},
     [RMD_KEY_MAX_CORES] = {"max-cores", "a number from 1 to 1024, or all", true, true},
     [RMD_KEY_MAX_JOB_CORES] = {"max-job-cores", "a number from 1 to 1024, or all", true, true},
     [RMD_KEY_SOCKET] = {"socket", "a path from / on, or @NAME, of 2 to 107 characters", false,
@@ -213,6 +220,8 @@ static bool set_key(struct rmd_settings *s, struct rmd_user_settings *u, enum rm
         return rmd_number(value, RMD_THERMAL_LEAST, RMD_THERMAL_MOST, &s->temperature_limit);
     case RMD_KEY_RECLAIM_BOUND:
         return rmd_number(value, 1, BOUND_MAX_US, &s->reclaim_bound_us);
+    case RMD_KEY_LEND_BLOCKED:
+        return set_yes_or_no(&s->lend_blocked, value);
     case RMD_KEY_MAX_CORES:
         return parse_cores(value, &u->max_cores);
     case RMD_KEY_MAX_JOB_CORES:
@@ -247,6 +256,7 @@ void rmd_config_defaults(struct rmd_settings *s)
     s->all.policy = &rmd_policies[0];
     s->tuning = (struct rmd_tuning)RMD_TUNING;
     s->reclaim_bound_us = 5000;
+    s->lend_blocked = true;
     s->check_interval_ms = 1000;
     s->enforce = RMD_ENFORCE_AFFINITY;
     s->log_level = RMD_INFO;

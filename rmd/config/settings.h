@@ -33,6 +33,7 @@ enum rmd_key {
     RMD_KEY_POWER_CAP,
     RMD_KEY_TEMPERATURE_LIMIT,
     RMD_KEY_RECLAIM_BOUND,
+    RMD_KEY_LEND_BLOCKED,
     RMD_KEY_MAX_CORES,
     RMD_KEY_MAX_JOB_CORES,
     RMD_KEY_SOCKET,
@@ -68,6 +69,7 @@ struct rmd_settings {
     struct rmd_power_cap power_cap;
     unsigned temperature_limit; /* degrees Celsius; 0 none */
     unsigned reclaim_bound_us, check_interval_ms;
+    bool lend_blocked; /* cores whose threads sleep in the kernel are lent */
     enum rmd_group group;
     gid_t gid; /* RMD_GROUP_ONE */
     enum rmd_enforce enforce;

@@ -2,14 +2,18 @@
 /*
  * blocked.h - threads that hold a core and sleep in the kernel: in a read, a join, a page fault.  No
  * code of ours runs there.  While another process wants a core, rmd looks at the holders, lends the
- * cores of those that sleep, and returns a core when its thread runs again (core.h, inv_core_lend_for).
+ * cores of those that sleep, and returns a core when its thread runs again (core.h, inv_core_lend_for).  A core
+ * that the thread has borrowed is taken for good.
  *
  * At no cost while no process wants a core: rmd stops to look after a while, and the next process that
- * begins to want one rings its bell (table.h, unwatched).
+ * begins to want one rings its bell (table.h, unwatched).  While all cores are computed on, rmd looks seldom, and
+ * not at the threads of a process whose processor time says that they compute.  A core whose thread falls
+ * asleep is idle, which rmd is told at once (idle_cpu.h).
  */
 #ifndef RMD_BLOCKED_H
 #define RMD_BLOCKED_H
 
+#include "rmd/host/idle_cpu.h"
 #include "rmd/host/procstat.h"
 #include "rmd/loop/loop.h"
 #include "libinvasive/table/table.h"
@@ -19,7 +23,11 @@ struct rmd_domain;
 /* What rmd knows of the holders.  Only the holder of the loop's turn reads and writes it. */
 struct rmd_blocked {
     struct rmd_source timer; /* fd -1: it never looks */
+    struct rmd_source idle;  /* readable: a CPU was idle; fd -1: that is not watched */
+    struct rmd_idle_cpu *idle_cpu;
+    bool watching;           /* for an idle CPU */
     bool looking;            /* the timer runs */
+    unsigned looks;          /* so far */
     unsigned unwanted;       /* looks in a row at which no process wanted a core */
     unsigned fruitless;      /* looks since the last loan, up to a limit */
     bool soon;               /* the last look was sooner than others */
@@ -27,11 +35,13 @@ struct rmd_blocked {
     struct rmd_blocked_holder {
         struct rmd_followed thread; /* that holds the core, or has lent it */
         unsigned slot;              /* its process */
+        unsigned look;              /* the last one at the thread: a number, of `looks` */
         bool asleep;                /* at the last look */
         bool awake;                 /* a thread that has lent: it ran at the last look */
         bool lent;                  /* by us */
         uint64_t slice_ns;          /* of the thread before; 0: as it was */
-    } holder[INV_MAX_CORES];
+    } holder[INV_MAX_CORES];   /* of their own cores; of tokens: by slot */
+    struct rmd_blocked_holder borrower[INV_MAX_CORES]; /* never lent */
     struct {
         uint64_t ran_ns, delta_ns; /* processor time; since the look before */
         unsigned held;             /* cores that it holds now */

@@ -106,6 +106,7 @@ void rmd_domain_reconfigured(struct rmd_domain *d)
     __atomic_store_n(&d->table->reclaim_bound_us, d->rules.reclaim_bound_us, __ATOMIC_RELAXED);
     d->header->reclaim_bound_us = d->rules.reclaim_bound_us;
     rmd_state_head(d);
+    rmd_blocked_reconsider(d);
     rmd_domain_redistribute(d, true);
 }
 

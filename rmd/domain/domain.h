@@ -93,6 +93,7 @@ struct rmd_domain_rules {
     const struct rmd_policy *policy;
     struct rmd_tuning tuning; /* RMD_TUNING */
     unsigned reclaim_bound_us;
+    bool lend_blocked; /* cores whose threads sleep in the kernel are lent (blocked.h) */
     unsigned max_job_cores; /* that the processes of a launch own together; 0: no limit */
 };
 

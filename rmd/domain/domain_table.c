@@ -168,7 +168,8 @@ int rmd_domain_fit_table(struct rmd_domain *d, unsigned expected)
 int rmd_domain_open(struct rmd_domain *d)
 {
     d->table = NULL;
-    d->table_fd = d->closed_files.fd = d->blocked.timer.fd = d->suspension.timer.fd = -1;
+    d->table_fd = d->closed_files.fd = d->blocked.timer.fd = d->blocked.idle.fd =
+        d->suspension.timer.fd = -1;
     rmd_units_of(&d->units, &d->topology, d->smt);
     d->header = calloc(1, sizeof *d->header);
     return d->header ? 0 : -1;

@@ -684,6 +684,7 @@ static void configure_user(struct user *u)
     struct rmd_domain_rules rules = {.policy = policy_of(u),
                                      .tuning = users.settings->tuning,
                                      .reclaim_bound_us = users.settings->reclaim_bound_us,
+                                     .lend_blocked = users.settings->lend_blocked,
                                      .max_job_cores = rmd_users_limits(u->uid).job_cores};
     rmd_domain_set_rules(u->domain, &rules);
     u->confinement.whole_user = own.whole_user && u->uid != 0; /* root's are the machine's own */

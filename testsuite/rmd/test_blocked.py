@@ -5,6 +5,7 @@ when it computes again; two programs without MPI on two real cores."""
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import signal
 import time
@@ -73,6 +74,22 @@ def test_threads_that_are_joined_keep_the_core_of_their_process(domain, blocks):
     eventually(lambda: [p["wants_cores"] for p in d.processes()], [False, True])
     comes_true(lambda: all(d.held() == [1, 1] for _ in range(20)), "the core is the process's")
     d.ends_well(joins, other)
+
+
+def test_a_core_that_a_thread_has_borrowed_and_sleeps_on_is_anothers(domain, blocks):
+    """The owner has lent it and sleeps; the third program comes when the borrower does, too."""
+    d = domain()
+    owner = d.blocked(blocks, "read")
+    borrower = d.start(blocks, "borrows")
+    assert borrower.stdout.readline() == "borrows\n"
+    d.comes_to_hold(0, 2)
+    os.kill(d.processes()[1]["pid"], signal.SIGUSR1)
+    assert borrower.stdout.readline() == "blocks\n"
+    other = d.start(blocks, "computes")
+    d.comes_to_hold(0, 0, 2)
+    for _ in range(2):
+        d.wake.write()
+    d.ends_well(owner, borrower, other)
 
 
 @pytest.mark.parametrize("how, code", [("exit", 0), ("kill", -signal.SIGKILL)])

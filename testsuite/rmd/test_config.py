@@ -25,6 +25,7 @@ move-cost-us = 0
 pay-within-ms = 3600000
 power-cap = 62.5%
 reclaim-bound-us=1
+lend-blocked = no
 \tmax-cores = 1024\t
 max-job-cores = all
 
@@ -104,6 +105,7 @@ def test_a_good_file_is_taken_without_a_word(check, text):
     ("[user 0]\nenergy-loss = 1", "key 'energy-loss' is not one of a user"),
     ("reclaim-bound-us = 0", "key 'reclaim-bound-us': '0' is not allowed: use a number from 1 to "
                              "60000000"),
+    ("lend-blocked = 1", "key 'lend-blocked': '1' is not allowed: use yes or no"),
     ("reclaim-bound-us = 60000001", "key 'reclaim-bound-us': '60000001' is not allowed"),
     ("reclaim-bound-us = 18446744073709551617", "is not allowed"),
     ("reclaim-bound-us = 5ms", "key 'reclaim-bound-us': '5ms' is not allowed"),
@@ -244,7 +246,7 @@ def test_the_example_says_what_holds_without_it(check, top):
     lines = [line[1:] if line[:1] == "#" and line[1:2] not in (" ", "") else line
              for line in meant.splitlines()]
     assert check("\n".join(lines)) == (0, [])
-    assert sum(" = " in line for line in lines) == 24
+    assert sum(" = " in line for line in lines) == 25
 
 
 @pytest.mark.timeout(300)

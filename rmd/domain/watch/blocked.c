@@ -19,27 +19,24 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 enum {
     LOOK_NS = 1500000,
     SOON_NS = 400000,      /* a thread seems to sleep: look again */
     LENT_NS = 1000000,     /* a core is lent: when does its thread run? */
-    COST_PART = 50,        /* a look takes at most this part of the time until the next one */
+    COST_PART = 50,        /* a look takes at most this part of the time until the next one, of a busy core */
     UNWANTED_LOOKS = 50,   /* then rmd stops to look */
     /* So many looks without a loan, and the pause is twice as long: a look interrupts a thread that computes, and
      * the threads that wait for that one.  No more than so often. */
-    FRUITLESS_LOOKS = 8, FRUITLESS_DOUBLINGS = 5,
+    FRUITLESS_LOOKS = 8, FRUITLESS_DOUBLINGS = 6,
     PATIENCE_NS = 20000000, PATIENCE_MOST_NS = 2000000000,
 };
 /* A thread runs when it took this part of the time between two looks, or was ready at both.  One that sleeps at
  * both and took less than SELDOM, as a writer to a slow pipe, does not need a core of its own: for so short a time it
  * runs beside the borrower. */
 static const double RUNS = 0.3, SELDOM = 0.1;
-
-static struct rmd_domain *domain_of(struct rmd_source *timer)
-{
-    return (void *)((char *)timer - offsetof(struct rmd_domain, blocked.timer));
-}
 
 static bool others_want(struct rmd_domain *d, unsigned slot)
 {
@@ -67,7 +64,7 @@ static void look_at_processes(struct rmd_domain *d)
     }
 }
 
-/* Do threads of the process compute that hold no core?  The cores that it holds are taken for busy. */
+/* Do threads of the process compute that hold none of so many cores?  These are taken for busy. */
 static bool computes_beside(struct rmd_domain *d, unsigned slot, uint64_t elapsed, unsigned held)
 {
     double ran = (double)d->blocked.process[slot].delta_ns;
@@ -158,37 +155,52 @@ static void lend(struct rmd_domain *d, unsigned core)
     inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
 
-/* Is it another thread than at the last look? */
-static bool is_new(struct rmd_domain *d, unsigned core, unsigned slot, pid_t tid)
+/* The thread has borrowed the core.  It is moved away at once, as by an owner that evicts it, and finds at its next
+ * scheduling point that it has no core. */
+static void take_borrowed(struct rmd_domain *d, unsigned core, const struct rmd_blocked_holder *h)
 {
-    struct rmd_blocked_holder *h = &d->blocked.holder[core];
-    if (h->thread.tid == tid && h->slot == slot)
-        return false;
-    h->asleep = false;
-    h->slot = slot;
-    rmd_thread_follow(&h->thread, d->procs[slot].pid, tid);
-    return true;
+    int32_t tid = h->thread.tid;
+    if (!inv_core_seize(d->table, core, h->slot))
+        return;
+    d->blocked.fruitless = 0;
+    move_off(d, core, h->slot, tid);
+    atomic_compare_exchange_strong(&inv_core_at(d->table, core)->holder_tid, &tid, 0);
+    inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
 
-/* Returns whether it seems to sleep, and is not known to. */
-static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint64_t elapsed)
+/* False: there is none any more.  *again: it is the thread of the last look. */
+static bool follow(struct rmd_domain *d, struct rmd_blocked_holder *h, unsigned slot, pid_t tid, bool *again)
 {
-    struct rmd_blocked_holder *h = &d->blocked.holder[core];
+    bool known = h->thread.tid == tid && h->slot == slot;
+    *again = known && h->look == d->blocked.looks - 1;
+    h->look = d->blocked.looks;
+    h->slot = slot;
+    return known || rmd_thread_follow(&h->thread, d->procs[slot].pid, tid);
+}
+
+/* Returns whether it seems to sleep, and is not known to.  idle: a CPU was idle a moment ago, so how long the
+ * thread has run before does not matter. */
+static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint64_t elapsed, bool idle)
+{
     inv_word w = atomic_load(&inv_core_at(d->table, core)->word);
-    int32_t tid = inv_core_thread(d->table, core);
-    unsigned slot = inv_word_holder(w) - 1;
-    bool own = inv_word_holder(w) != INV_NOBODY && inv_word_owner(w) == inv_word_holder(w) &&
-               !inv_word_handed(w) && slot < INV_MAX_SLOTS && d->procs[slot].used && tid > 0;
-    if (!own || is_new(d, core, slot, tid) || !h->thread.tid)
+    unsigned slot = inv_word_holder(w) - 1, owner = inv_word_owner(w);
+    bool borrowed = owner != slot + 1 && owner != INV_ELSEWHERE, again;
+    struct rmd_blocked_holder *h = borrowed ? &d->blocked.borrower[core] : &d->blocked.holder[core];
+    int32_t tid = borrowed ? atomic_load(&inv_core_at(d->table, core)->holder_tid) : inv_core_thread(d->table, core);
+    bool held = slot < INV_MAX_SLOTS && d->procs[slot].used && (borrowed || owner == slot + 1) &&
+                !inv_word_handed(w) && tid > 0 && !h->lent;
+    unsigned others = held && d->blocked.process[slot].held ? d->blocked.process[slot].held - 1 : 0;
+    if (!held || (!idle && computes_beside(d, slot, elapsed, others)) || !follow(d, h, slot, tid, &again))
         return false;
     uint64_t ran = rmd_thread_ran(&h->thread);
-    bool before = h->asleep;
-    h->asleep = (double)ran <= RUNS * (double)elapsed && rmd_thread_sleeps(&h->thread);
+    bool before = again && h->asleep;
+    h->asleep = (idle || !again || (double)ran <= RUNS * (double)elapsed) && rmd_thread_sleeps(&h->thread);
     if (!h->asleep || !before || (double)ran > SELDOM * (double)elapsed)
         return h->asleep;
-    if (others_want(d, slot) && now >= d->blocked.process[slot].not_before_ns && !d->procs[slot].stopped &&
-        !computes_beside(d, slot, elapsed, d->blocked.process[slot].held - 1))
-        lend(d, core);
+    if (!others_want(d, slot) || now < d->blocked.process[slot].not_before_ns || d->procs[slot].stopped ||
+        computes_beside(d, slot, elapsed, others))
+        return false;
+    borrowed ? take_borrowed(d, core, h) : lend(d, core);
     return false;
 }
 
@@ -208,27 +220,26 @@ static void take_tokens_back(struct rmd_domain *d, unsigned slot)
     d->blocked.process[slot].tokens_lent = false;
 }
 
-/* Returns whether it seems to sleep, and is not known to. */
-static bool watch_tokens(struct rmd_domain *d, unsigned slot, uint64_t elapsed)
+/* As watch_holder. */
+static bool watch_tokens(struct rmd_domain *d, unsigned slot, uint64_t elapsed, bool idle)
 {
     struct rmd_process *p = &d->procs[slot];
     struct rmd_blocked_holder *h = &d->blocked.holder[slot]; /* of its first thread: no core has one */
     if (p->stopped)
         return false; /* check.c */
+    bool before = h->thread.tid == p->pid && h->asleep,
+         seldom = (double)d->blocked.process[slot].delta_ns <= SELDOM * (double)elapsed;
     if (h->thread.tid != p->pid) {
-        h->asleep = false;
         h->slot = slot;
         rmd_thread_follow(&h->thread, p->pid, p->pid);
-        return false;
     }
-    bool before = h->asleep, seldom = (double)d->blocked.process[slot].delta_ns <= SELDOM * (double)elapsed;
-    h->asleep = seldom && rmd_thread_sleeps(&h->thread);
+    h->asleep = (idle || seldom) && h->thread.tid && rmd_thread_sleeps(&h->thread);
     if (d->blocked.process[slot].tokens_lent) {
         if ((double)d->blocked.process[slot].delta_ns > RUNS * (double)elapsed || (!h->asleep && !before))
             take_tokens_back(d, slot);
         return false;
     }
-    if (h->asleep && before && others_want(d, slot))
+    if (h->asleep && before && seldom && others_want(d, slot))
         lend_tokens(d, slot);
     return h->asleep && !before;
 }
@@ -247,13 +258,16 @@ static void stop_looking(struct rmd_domain *d)
         if (b->holder[c].lent)
             end_loan(d, c);
         rmd_thread_unfollow(&b->holder[c].thread);
+        rmd_thread_unfollow(&b->borrower[c].thread);
     }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (b->process[s].tokens_lent)
             take_tokens_back(d, s);
     memset(b->process, 0, sizeof b->process);
-    b->looking = false;
+    b->looking = b->watching = false;
     rmd_ring_at(&b->timer, 0);
+    if (b->idle_cpu)
+        rmd_idle_cpu_pause(b->idle_cpu);
 }
 
 /* Does another process use what is lent?  Else rmd stops to look when no process wants it. */
@@ -270,35 +284,40 @@ static bool tokens_are_used(struct rmd_domain *d, unsigned slot)
 }
 
 /* Returns whether a core or a token is lent and used. */
-static bool look(struct rmd_domain *d, uint64_t now, uint64_t elapsed, bool *soon)
+static bool look(struct rmd_domain *d, uint64_t now, uint64_t elapsed, bool idle, bool *soon)
 {
     bool any = false;
+    d->blocked.looks++;
     look_at_processes(d);
     for (unsigned c = 0; elapsed && rmd_domain_owns_cores(d) && c < d->topology.ncores; c++) {
         if (d->blocked.holder[c].lent)
             watch_lender(d, c, now, elapsed);
-        else
-            *soon |= watch_holder(d, c, now, elapsed);
+        *soon |= watch_holder(d, c, now, elapsed, idle);
         any |= core_is_used(d, c);
     }
     for (unsigned s = 0, seen = 0; elapsed && !rmd_domain_owns_cores(d) && seen < d->live && s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used) {
             seen++;
-            *soon |= watch_tokens(d, s, elapsed);
+            *soon |= watch_tokens(d, s, elapsed, idle);
             any |= tokens_are_used(d, s);
         }
     return any;
 }
 
-static void look_and_set_timer(struct rmd_source *timer, uint32_t events)
+static void watch_for_idle_cpu(struct rmd_blocked *b, bool anew)
 {
-    struct rmd_domain *d = domain_of(timer);
-    struct rmd_blocked *b = &d->blocked;
-    (void)events;
-    if (!rmd_timer_rang(timer) || !b->looking)
+    if (!b->idle_cpu || b->watching)
         return;
+    b->watching = true;
+    rmd_idle_cpu_watch(b->idle_cpu, anew);
+}
+
+/* idle: a CPU was, a moment ago. */
+static void look_and_set_timer(struct rmd_domain *d, bool idle)
+{
+    struct rmd_blocked *b = &d->blocked;
     uint64_t now = inv_now_ns();
-    bool soon = false, lent = look(d, now, b->looked_ns ? now - b->looked_ns : 0, &soon);
+    bool soon = false, lent = look(d, now, b->looked_ns ? now - b->looked_ns : 0, idle, &soon);
     b->looked_ns = now;
     soon = soon && !b->soon; /* not again and again: threads that sleep for less than that lend nothing */
     b->soon = soon;
@@ -309,9 +328,60 @@ static void look_and_set_timer(struct rmd_source *timer, uint32_t events)
         rmd_blocked_reconsider(d);
         return;
     }
-    uint64_t took = inv_now_ns() - now, pause = soon ? SOON_NS : lent ? LENT_NS
-                                                                : (uint64_t)LOOK_NS << b->fruitless / FRUITLESS_LOOKS;
-    rmd_ring_at(timer, now + (took * COST_PART > pause ? took * COST_PART : pause));
+    uint64_t ended = inv_now_ns(), least = soon ? 0 : (ended - now) * COST_PART,
+             pause = soon ? SOON_NS : lent ? LENT_NS : (uint64_t)LOOK_NS << b->fruitless / FRUITLESS_LOOKS;
+    rmd_ring_at(&b->timer, ended + (least > pause ? least : pause));
+    if (!soon)
+        watch_for_idle_cpu(b, lent);
+}
+
+static void handle_timer(struct rmd_source *timer, uint32_t events)
+{
+    struct rmd_domain *d = (void *)((char *)timer - offsetof(struct rmd_domain, blocked.timer));
+    (void)events;
+    if (rmd_timer_rang(timer) && d->blocked.looking)
+        look_and_set_timer(d, false);
+}
+
+static void handle_idle_cpu(struct rmd_source *idle, uint32_t events)
+{
+    struct rmd_domain *d = (void *)((char *)idle - offsetof(struct rmd_domain, blocked.idle));
+    uint64_t count;
+    (void)events;
+    if (read(idle->fd, &count, sizeof count) < 0 || !d->blocked.watching)
+        return;
+    d->blocked.watching = false;
+    if (wanted(d))
+        look_and_set_timer(d, true);
+    else
+        watch_for_idle_cpu(&d->blocked, false);
+}
+
+/* Without it rmd looks as well, but later. */
+static void open_idle_watch(struct rmd_domain *d)
+{
+    struct rmd_blocked *b = &d->blocked;
+    struct inv_cpus cpus;
+    inv_cpus_clear(&cpus);
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->topology.os_cpu[c] >= 0)
+            inv_cpus_add(&cpus, (size_t)d->topology.os_cpu[c]);
+    b->idle.ready = handle_idle_cpu;
+    b->idle_cpu = rmd_idle_cpu_open(&cpus, &b->idle.fd);
+    if (!b->idle_cpu || rmd_watch(&b->idle, EPOLLIN))
+        rmd_log(RMD_WARNING, "cores of threads that sleep in the kernel are lent late: rmd cannot watch for "
+                             "idle CPUs: %s", strerror(errno));
+}
+
+static void close_idle_watch(struct rmd_blocked *b)
+{
+    rmd_idle_cpu_close(b->idle_cpu);
+    b->idle_cpu = NULL;
+    if (b->idle.fd < 0)
+        return;
+    rmd_unwatch(&b->idle);
+    close(b->idle.fd);
+    b->idle.fd = -1;
 }
 
 void rmd_blocked_reconsider(struct rmd_domain *d)
@@ -319,7 +389,7 @@ void rmd_blocked_reconsider(struct rmd_domain *d)
     struct rmd_blocked *b = &d->blocked;
     if (!d->table || b->timer.fd < 0)
         return;
-    if (d->live < 2) {
+    if (d->live < 2 || !d->rules.lend_blocked) {
         atomic_store(&d->table->unwatched, 0);
         if (b->looking)
             stop_looking(d);
@@ -336,6 +406,8 @@ void rmd_blocked_reconsider(struct rmd_domain *d)
     b->unwanted = b->fruitless = 0;
     b->soon = false;
     b->looked_ns = 0;
+    if (!b->idle_cpu)
+        open_idle_watch(d);
     rmd_ring_at(&b->timer, inv_now_ns() + SOON_NS);
 }
 
@@ -344,6 +416,8 @@ void rmd_blocked_forget(struct rmd_domain *d, unsigned slot)
     struct rmd_blocked *b = &d->blocked;
     for (unsigned c = 0; c < INV_MAX_CORES; c++) {
         struct rmd_blocked_holder *h = &b->holder[c];
+        if (b->borrower[c].slot == slot)
+            rmd_thread_unfollow(&b->borrower[c].thread);
         if (h->slot != slot || !h->thread.tid)
             continue;
         if (h->lent)
@@ -357,16 +431,17 @@ void rmd_blocked_forget(struct rmd_domain *d, unsigned slot)
 void rmd_blocked_open(struct rmd_domain *d)
 {
     struct rmd_blocked *b = &d->blocked;
-    b->timer.fd = -1;
-    b->looking = false;
+    b->timer.fd = b->idle.fd = -1;
+    b->idle_cpu = NULL;
+    b->looking = b->watching = false;
     for (unsigned c = 0; c < INV_MAX_CORES; c++) {
-        b->holder[c] = (struct rmd_blocked_holder){.thread = RMD_FOLLOWED_NONE};
+        b->holder[c] = b->borrower[c] = (struct rmd_blocked_holder){.thread = RMD_FOLLOWED_NONE};
         struct inv_core *core = inv_core_at(d->table, c);
         if (!inv_word_returned(atomic_load(&core->word)))
             atomic_store(&core->absent_tid, 0); /* lent by a former rmd */
     }
     memset(b->process, 0, sizeof b->process);
-    if (!d->topology.emulated && rmd_timer_open(&b->timer, look_and_set_timer))
+    if (!d->topology.emulated && rmd_timer_open(&b->timer, handle_timer))
         rmd_log(RMD_WARNING, "cores of threads that sleep in the kernel are not lent: no timer: %s",
                 strerror(errno));
 }
@@ -375,5 +450,6 @@ void rmd_blocked_close(struct rmd_domain *d)
 {
     if (d->blocked.looking)
         stop_looking(d);
+    close_idle_watch(&d->blocked);
     rmd_timer_close(&d->blocked.timer);
 }

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
+import platform
 import subprocess
 
 import pytest
@@ -17,8 +19,20 @@ from lib.processes import running
 from lib.waiting import eventually
 
 SOURCE = TOP / "testsuite/rmd/programs/blocks.cpp"
+USERFAULTFD = {"x86_64": 323, "aarch64": 282}
+
+
+def userfaultfd_works():
+    """Without privileges, for faults of the program alone: UFFD_USER_MODE_ONLY."""
+    number = USERFAULTFD.get(platform.machine())
+    fd = ctypes.CDLL(None).syscall(number, os.O_CLOEXEC | 1) if number else -1
+    if fd >= 0:
+        os.close(fd)
+    return fd >= 0
+
+
 WAYS = ("sleep", "poll", "read", "epoll", "waitpid", "system", "join", "condition", "future",
-        "futex")
+        "futex", *(("fault",) if userfaultfd_works() else ()))
 
 
 def compile_blocks(path, *flags):

@@ -9,7 +9,8 @@
  *
  * WAKE and END are FIFOs: a line in WAKE is read, in END it is left to all.  HOW: block() has the ways
  * to wait; workers joins two threads that compute until END; exit, kill and exec end the program, or
- * replace it, from another thread while the first one sleeps.
+ * replace it, from another thread while the first one sleeps.  borrows: "borrows" on stdout and loops of OpenMP until
+ * SIGUSR1, then two implicit tasks, of which one blocks.
  */
 #include <condition_variable>
 #include <csignal>
@@ -23,9 +24,13 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/userfaultfd.h>
+#include <omp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,6 +156,55 @@ static void wait_for_command()
         abort();
 }
 
+/* A page that comes from slow storage: another thread brings it. */
+static void wait_for_page()
+{
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+    uffdio_api api{UFFD_API, 0, 0};
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uffdio_register all{{(uintptr_t)page, bytes}, UFFDIO_REGISTER_MODE_MISSING, 0};
+    if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || page == MAP_FAILED || ioctl(fd, UFFDIO_REGISTER, &all))
+        abort();
+    std::thread storage([&] {
+        hear();
+        uffdio_zeropage empty{{(uintptr_t)page, bytes}, 0, 0};
+        if (ioctl(fd, UFFDIO_ZEROPAGE, &empty))
+            abort();
+    });
+    if (*static_cast<volatile char *>(page))
+        abort();
+    storage.join();
+    close(fd);
+    munmap(page, bytes);
+}
+
+/* Of two implicit tasks, one blocks on the core that the process has borrowed. */
+static volatile sig_atomic_t asked;
+
+static void wait_on_borrowed_core()
+{
+    signal(SIGUSR1, [](int) { asked = 1; });
+    say("borrows");
+    while (!asked) {
+#pragma omp parallel for schedule(dynamic, 1)
+        for (int i = 0; i < 40; i++)
+            spin(30000);
+    }
+    volatile bool begun = false;
+#pragma omp parallel num_threads(2)
+    {
+        if (omp_get_thread_num() == 1) {
+            begun = true;
+            say("blocks");
+            hear();
+        } else {
+            while (!begun)
+                spin(1000);
+        }
+    }
+}
+
 static void wait_for_another_program(const char *how)
 {
     std::thread other([how] {
@@ -191,6 +245,8 @@ static void block(const std::string &how)
         std::async(std::launch::async, hear).get();
     } else if (how == "futex") {
         wait_for_futex();
+    } else if (how == "fault") {
+        wait_for_page();
     } else if (how == "workers") {
         std::thread one(compute_alone), other(compute_alone);
         one.join();
@@ -219,8 +275,12 @@ int main(int argc, char **argv)
     if (how == "computes") {
         compute_in_loops();
     } else {
-        say("blocks");
-        block(how);
+        if (how == "borrows") {
+            wait_on_borrowed_core();
+        } else {
+            say("blocks");
+            block(how);
+        }
         say("woken");
         compute_alone();
         region();
