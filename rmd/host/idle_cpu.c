@@ -20,7 +20,7 @@ enum {
     LATE_NS = 100000,  /* a thread that wakes so much later had to wait for a CPU */
     BUSY_NS = 20000000, /* so late: all CPUs were busy, and that has changed */
     TIMES = 2, /* in time after AGAIN_NS, and the CPU counts as idle */
-    DOUBLE_AFTER = 8, DOUBLINGS = 4, /* pauses in vain, and the next ones are twice as long */
+    DOUBLE_AFTER = 4, DOUBLINGS = 4, /* pauses in vain, and the next ones are twice as long */
     LONG_SLICE_NS = 100000000, /* the most that there is: where groups divide a busy CPU, it runs that seldom */
     STACK_BYTES = 1 << 16,
 };

@@ -30,7 +30,7 @@ enum {
     UNWANTED_LOOKS = 50,   /* then rmd stops to look */
     /* So many looks without a loan, and the pause is twice as long: a look interrupts a thread that computes, and
      * the threads that wait for that one.  No more than so often. */
-    FRUITLESS_LOOKS = 8, FRUITLESS_DOUBLINGS = 6,
+    FRUITLESS_LOOKS = 3, FRUITLESS_DOUBLINGS = 6,
     PATIENCE_NS = 20000000, PATIENCE_MOST_NS = 2000000000,
 };
 /* A thread runs when it took this part of the time between two looks, or was ready at both.  One that sleeps at
