@@ -137,7 +137,7 @@ struct launch {
     unsigned ncores; /* of all nodes; of this one when it is given to launch_fill */
     unsigned count, njobs, nnodes;
     bool anonymous, emulated;
-    bool beside; /* its resource manager may have other launches, too: whose cores these are not */
+    bool beside; /* the manager may serve other launches, whose cores are not counted */
     double elapsed;
     double efficiency; /* of all jobs together */
     double energy;

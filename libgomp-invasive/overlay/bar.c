@@ -99,8 +99,8 @@ void gomp_barrier_arrived (gomp_barrier_t *bar, unsigned count)
         wake_all(bar, team);
 }
 
-/* Wait until the generation after `state`, executing tasks.  True when a barrier that may
- * be cancelled was. */
+/* Waits until the generation after `state`, and executes tasks meanwhile.  True: the barrier was
+ * cancelled. */
 static bool wait_open (gomp_barrier_t *bar, gomp_barrier_state_t state, bool cancellable)
 {
     unsigned base = state & -BAR_INCR;
@@ -111,7 +111,7 @@ static bool wait_open (gomp_barrier_t *bar, gomp_barrier_state_t state, bool can
         if ((now & -BAR_INCR) != base)
             return false;
         if (now & BAR_TASKS) {
-            gomp_carrier_count_arrivals(); /* or all would wait for this thread's while it looks for tasks */
+            gomp_carrier_count_arrivals(); /* else all threads wait for them while it looks for tasks */
             gomp_tasks_at_barrier(bar, base, cancellable);
         } else
             do_wait((int *)&bar->generation, (int)now);

@@ -37,8 +37,9 @@ struct gomp_source {
     bool (*publish) (void);
     /* It has held a core, and is about to sleep until *addr changes. */
     void (*sleeps) (const int *addr);
-    /* The calling thread is about to sleep for long; it ends. */
+    /* The calling thread is about to sleep for long. */
     void (*rest) (void);
+    /* The calling thread ends. */
     void (*leave) (void);
     /* Has there ever been any?  A hint. */
     bool (*in_use) (void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
-/* cpulist.c - the list is the user's, so every character is looked at. */
+/* cpulist.c - parses lists of CPUs such as 0-3,8.  Users write them, so each character is checked. */
 #define _GNU_SOURCE
 #include "libinvasive/base/cpulist.h"
 

@@ -11,7 +11,7 @@
 
 #define INV_HASH_BASIS UINT64_C(0xcbf29ce484222325)
 
-/* `hash`, INV_HASH_BASIS at first, with these bytes after what it is of. */
+/* Adds `count` bytes to a hash and returns it.  Start with INV_HASH_BASIS. */
 static inline uint64_t inv_hash(uint64_t hash, const void *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++)

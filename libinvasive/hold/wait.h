@@ -17,8 +17,8 @@ struct inv_waits {
      * since iterations are shorter so (mpi-shim/measure/short_waits.h).  Writer: the MPI shim, at the end of a
      * wait.  Relaxed: a hint */
     _Atomic uint64_t holds_until_ns;
-    /* Of wait.c.  The hold that is kept, which a thread has as inv_hold while it sleeps; INV_HOLD_NONE:
-     * none is.  Another thread of this process that needs a hold may take it: from here, first of all */
+    /* The hold that a sleeping thread keeps, or INV_HOLD_NONE.  Another thread of this process that needs a
+     * hold may take it from here.  Written by wait.c */
     _Atomic int kept_hold;
     /* Of wait.c.  How many background threads computed at the last look of any thread.  Relaxed: a
      * hint */

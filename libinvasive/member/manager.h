@@ -24,7 +24,7 @@ unsigned inv_manager_cores(void);
  * name of its socket. */
 bool inv_manager_ask(const struct inv_request *request, struct inv_reply *reply, int *table_fd,
                      const char **where);
-/* Send rmd a request, the beginning of so many bytes; true when it says INV_OK. */
+/* Sends rmd the first `bytes` bytes of the request.  True: rmd answers INV_OK. */
 bool inv_tell_manager(const struct inv_request *request, size_t bytes);
 /* Is this process a task of a Slurm step that invade is not in (invade srun ...)?  What invade may
  * use is not the step's then.  An invade in the step has named the launch after it. */

@@ -45,11 +45,11 @@ struct inv_give_way {
 };
 /* Tell libinvasive how.  Set once, by the OpenMP runtime before its first region; *way stays. */
 void inv_set_give_way(const struct inv_give_way *way);
-/* The same for callers that do not know the runtime.  Without one: false; true, at once; false. */
-bool inv_way_wanted(void);
-bool inv_give_way(uint64_t limit_ns);
-bool inv_go_on_unheld(void);
-int inv_idle_openmp_threads(void); /* without one: 0 */
+/* The same for callers that do not know the runtime.  What they return without a runtime: */
+bool inv_way_wanted(void);             /* false */
+bool inv_give_way(uint64_t limit_ns);  /* true, at once */
+bool inv_go_on_unheld(void);           /* false */
+int inv_idle_openmp_threads(void);     /* 0 */
 
 /* --- the runtime's service thread (the watchdog), for which no thread of the program waits */
 

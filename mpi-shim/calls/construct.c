@@ -14,7 +14,7 @@
 #include "mpi-shim/ranks/world.h"
 #include "mpi-shim/wait/watch.h"
 
-/* With more ranks than cores the non-blocking form, like any other collective (arrival.c), unless
+/* With more ranks than cores Comm_dup takes its non-blocking form, as other collectives do (arrival.c), unless
  * that form is slower. */
 int shim_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {

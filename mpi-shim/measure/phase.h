@@ -56,8 +56,8 @@ struct shim_phase {
 /* A synchronising call is made at the call site with this hash (not 0). */
 enum shim_phase_event shim_phase_call(struct shim_phase *p, uint32_t key);
 
-/* Is it at the site where iterations begin?  A call elsewhere is no event, and no news at all if
- * the site has been passed since the iteration began. */
+/* Is it at the site where iterations begin?  False: the call ends no iteration, and need not be reported once
+ * that site has been passed in this iteration. */
 bool shim_phase_marks(struct shim_phase *p, uint32_t key);
 /* A call at the site where iterations begin, if it is no event; false when nothing has been done.
  *  */

@@ -23,8 +23,9 @@ struct rmd_bell {
 
 /* Start listening to the table's bell.  Returns 0 or -1 with errno. */
 int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table);
-/* Take the event, first of all in `ready`; and when it has been handled, in the same thread. */
+/* Takes the event.  The first call of `ready`. */
 void rmd_bell_take(struct rmd_bell *bell);
+/* The event has been handled.  In the thread that took it. */
 void rmd_bell_done(struct rmd_bell *bell);
 /* Stop listening, before the table is unmapped. */
 void rmd_bell_stop(struct rmd_bell *bell);

@@ -37,8 +37,8 @@ void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu);
 /* Threads of the process that are bound to one CPU, and to none of these, may run on these. */
 void rmd_affinity_rebind(pid_t pid, int pidfd, const struct inv_cpus *cpus);
 
-/* Sends the signal to each thread of the process that runs, or is ready to; signal 0: to none.  Returns
- * how many these are. */
+/* Sends the signal to each thread of the process that runs or is ready; signal 0 sends nothing.  Returns the
+ * number of these threads. */
 unsigned rmd_signal_running(pid_t pid, int pidfd, int signal);
 
 #endif

@@ -26,7 +26,7 @@ struct rmd_power_knob {
     uint64_t before;       /* what it said */
 };
 
-/* Write down what is to be put back, should we be killed; none: nothing any more. */
+/* Saves the settings that the next rmd must restore if this one is killed; count 0: clears them. */
 typedef void rmd_power_note(void *context, const struct rmd_power_knob *knob, unsigned count);
 
 struct rmd_power {
@@ -59,9 +59,9 @@ int rmd_power_limit(struct rmd_power *power, const char *root, struct rmd_power_
  * Returns 0; or -1 with errno: ENOTSUP no CPU has frequencies that can be set, else of writing.
  */
 int rmd_power_slow(struct rmd_power *power, double part);
-/* Everything as it was before.  Called again: nothing. */
+/* Restores all settings that rmd changed.  A second call has no effect. */
 void rmd_power_restore(struct rmd_power *power);
-/* The same of what a former rmd has set.  What is not there any more is left out.  False with
+/* Restores what a former rmd had changed.  Files that have vanished are left out.  False with
  * errno: something cannot be written. */
 bool rmd_power_put_back(const char *root, const struct rmd_power_knob *knob, unsigned count);
 

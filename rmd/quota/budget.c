@@ -12,13 +12,13 @@
 #define LEAST_NS UINT64_C(500000)   /* between other looks */
 #define RETURN_NS UINT64_C(1000000) /* a core that is taken back may still be used so long */
 
-/* Parts of the quota, of a period, and of the time of a core. */
+/* The reserve is the part of the quota that is not used; the others are parts of the time of a core and of a period. */
 #define RESERVE_FIRST 0.04   /* the kernel gives each CPU 5 ms at a time, which it may not use up */
 #define RESERVE_LEAST 0.015
 #define RESERVE_MOST 0.5
 #define RESERVE_STEP 0.01    /* more after a period that was throttled */
-#define RESERVE_DECAY 0.9995 /* of what is above the least, after each other one */
-#define USED_UP 0.97         /* no need to expect another use after that */
+#define RESERVE_DECAY 0.9995 /* what is above the least is multiplied by it after a period without */
+#define USED_UP 0.97         /* with less than this part of what a period allows, less use is expected of the next one */
 #define USE_LEAST 0.01
 #define LAST_GRANT 0.05 /* no further core so short before the end */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* rmctl_trace.c - rmctl trace start FILE, rmctl trace stop: of all processes that the rmd has now,
- * and that come.  The file is opened here, with the user's rights; rmd gets its descriptor. */
+/* rmctl_trace.c - rmctl trace start FILE, rmctl trace stop: traces all processes that rmd
+ * manages now or later.  The file is opened here, with the user's rights; rmd gets its descriptor. */
 #define _GNU_SOURCE
 #include "tools/rmctl/rmctl.h"
 #include "client/trace_client.h"
