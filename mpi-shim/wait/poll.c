@@ -80,7 +80,7 @@ static __thread struct {
         uint64_t cpu_ns;      /* the thread's processor time at cpu_at; 0: not asked for */
         uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
         uint64_t begun;       /* ticks: the latest test for which the clock is read */
-        uint64_t apart;       /* ticks: from `last` to there; 0 if longer than NAP_US */
+        uint64_t apart;       /* ticks: from `last` to there */
         uint64_t inside, outside; /* ticks: in tests, and between them, without stays; estimates */
         uint64_t next_stay;   /* ticks: not before, unless the thread only waits and its core is wanted */
         unsigned tests, naps;
@@ -222,7 +222,8 @@ static void note_period(unsigned unclocked)
     uint64_t test = my.run.last - my.run.begun, before = unclocked * test;
     uint64_t period = (my.run.apart + test) / (unclocked + 1) + 1;
     my.run.inside += before + test;
-    my.run.outside += my.run.apart > before ? my.run.apart - before : 0;
+    if (my.run.apart > before && my.run.apart < NAP_US * shim_clock.us) /* longer: asleep, or without the core */
+        my.run.outside += my.run.apart - before;
     uint64_t fit = GAP_US * shim_clock.us / 2 / period;
     my.unclocked = fit < UNCLOCKED ? (unsigned)fit : UNCLOCKED;
 }
@@ -240,8 +241,9 @@ void shim_poll_begin(void)
     if (my.run.tests == 0 || is_unclocked())
         return;
     my.run.begun = shim_ticks();
-    uint64_t gap = my.run.begun - my.run.last;
-    my.run.apart = gap < NAP_US * shim_clock.us ? gap : 0; /* longer: asleep, or without the core */
+    uint64_t gap = my.run.apart = my.run.begun - my.run.last;
+    if (gap > GAP_US * shim_clock.us)
+        my.unclocked = 0;
     if (gap > GAP_US * shim_clock.us && gap > (my.run.last - my.run.start) / GAP_PART &&
         !has_slept(gap))
         end_run(my.run.last, false);
