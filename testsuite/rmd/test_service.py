@@ -1132,7 +1132,8 @@ def test_the_manual_marks_the_keys_that_can_change(service, top):
     others = {"smt": "core", "policy": "equal", "energy-loss": 1, "power-cap": "50%",
               "max-cores": 1, "max-job-cores": 1, "socket": "@another", "socket-group": "*",
               "enforce": "cpuset", "enforce-on": "user", "cgroup": "/another",
-              "log-level": "debug", "metrics": "@metrics", "subuid-file": "none"}
+              "log-level": "debug", "metrics": "@metrics", "subuid-file": "none",
+              "lend-blocked": "no"}
     s.reload("".join(f"{key} = {others.get(key, 100)}\n" for key in keys
                      if key not in ("cores", "emulate-cores")))
     s.reload("cores = 0\n")
