@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import own_programs
-from common import BenchError, Context, Figure, Run
+from common import BenchError, Context, Figure, Run, median_wall_ratio, quickest
 
 STEPS = 4000
 PERCENT, PERIOD_US = 150, 100000
@@ -103,8 +103,8 @@ def quota(ctx: Context) -> list[Figure]:
     for turn in turns:
         for run in turn[1:]:
             program.same(turns[0][0], run)
-    best = min(range(len(stock)), key=lambda i: statistics.median(t[i].wall_s for t in turns))
-    ratio = statistics.median(turn[-1].wall_s / turn[best].wall_s for turn in turns)
+    best = quickest(turns, len(stock))
+    ratio = median_wall_ratio(turns, -1, best)
     cores = statistics.median(turn[best].cpu_s / turn[best].wall_s for turn in turns)
     busy = "; another load was there" if cores < TOO_BUSY * PERCENT / 100 and best else ""
     rows = ", ".join(f"{one.name} {one.percent:.1f} %" for one in (*stock, ours))

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import re
 import shutil
-import statistics
 import subprocess
 
-from common import TOP, BenchError, Context, Figure, Run, median_ratio
+from common import TOP, BenchError, Context, Figure, Run, median_wall_ratio, quickest
 from mpi4py_suite import Suite, get_source
 from mpi_programs import libraries
 from openmp_runtimes import make_virtual_environment
@@ -78,8 +77,8 @@ def mpi4py_figures(ctx: Context) -> list[Figure]:
         yielding = Suite(ctx, library, source, RANKS)
         yielding.env.update(library.yielding)
         turns = ctx.turns(suite.stock, yielding.stock, suite.ours)
-        best = min((0, 1), key=lambda i: statistics.median(turn[i].wall_s for turn in turns))
-        figures.append(Figure(f"ci mpi4py-{library.name}", median_ratio(turns, 2, best),
+        best = quickest(turns, 2)
+        figures.append(Figure(f"ci mpi4py-{library.name}", median_wall_ratio(turns, 2, best),
                               "of the best hand-set time", "<=", GOAL,
                               f"{library.name}, {RANKS} ranks, {len(suite.cases[0])} cases"))
     return figures

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from common import BenchError, Context, Figure, Run
+from common import BenchError, Context, Figure, Run, median_wall_ratio, quickest
 
 CLOSE = 1.25  # settings that are so close to the best in one run are run in each turn
 LIMITED = 'timeout "$@"; end=$?; [ $end = 124 ] || exit $end'
@@ -65,8 +65,8 @@ class Contest:
         close = [setting for setting in self.settings if once[setting] < CLOSE * best_s]
         turns = self.ctx.turns(*(lambda setting=setting: self.stock(setting) for setting in close),
                                self.ours)
-        best = min(range(len(close)), key=lambda i: statistics.median(t[i].wall_s for t in turns))
-        ratio = statistics.median(turn[-1].wall_s / turn[best].wall_s for turn in turns)
+        best = quickest(turns, len(close))
+        ratio = median_wall_ratio(turns, -1, best)
         ours_s = statistics.median(turn[-1].wall_s for turn in turns)
         rows = ", ".join(f"{setting} {self.said(s)}" for setting, s in once.items())
         return Figure(self.name, ratio, "of the best hand-set time", "<=", self.goal,
