@@ -89,7 +89,7 @@ static __thread struct {
         bool slept;    /* in this run */
         bool checked;  /* have the other threads been, in this run */
     } run;
-    unsigned unclocked; /* tests for which the clock is not read, until one for which it is */
+    unsigned unclocked_most; /* tests for which the clock is not read, until one for which it is */
     /* Of all runs: long gaps to check, and to let pass before that. */
     struct {
         unsigned checks, rest;
@@ -213,7 +213,7 @@ static void end_run(uint64_t end, bool hit)
 static bool does_more_than_test(void) { return my.run.outside > my.run.inside; }
 static bool computes(void) { return my.run.outside / 15 > my.run.inside; }
 
-static bool is_unclocked(void) { return my.run.tests > 0 && my.run.unclocked < my.unclocked; }
+static bool is_unclocked(void) { return my.run.tests > 0 && my.run.unclocked < my.unclocked_most; }
 
 /* A test for which the clock has been read has failed; the ones before it that followed the last such test took as
  * long. */
@@ -225,7 +225,7 @@ static void note_period(unsigned unclocked)
     if (my.run.apart > before && my.run.apart < NAP_US * shim_clock.us) /* longer: asleep, or without the core */
         my.run.outside += my.run.apart - before;
     uint64_t fit = GAP_US * shim_clock.us / 2 / period;
-    my.unclocked = fit < UNCLOCKED ? (unsigned)fit : UNCLOCKED;
+    my.unclocked_most = fit < UNCLOCKED ? (unsigned)fit : UNCLOCKED;
 }
 
 static bool is_core_wanted(void)
@@ -243,7 +243,7 @@ void shim_poll_begin(void)
     my.run.begun = shim_ticks();
     uint64_t gap = my.run.apart = my.run.begun - my.run.last;
     if (gap > GAP_US * shim_clock.us)
-        my.unclocked = 0;
+        my.unclocked_most = 0;
     if (gap > GAP_US * shim_clock.us && gap > (my.run.last - my.run.start) / GAP_PART &&
         !has_slept(gap))
         end_run(my.run.last, false);
