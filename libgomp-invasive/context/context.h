@@ -58,6 +58,9 @@ extern struct gomp_contexts {
     bool grounded;
     /* Of gomp_contexts_usable, which looks once: 0 not yet, 1 yes, 2 no.  relaxed: all threads find the same. */
     _Atomic int usable;
+    /* The same of the question whether the initial thread's stack is large enough for any implicit task (run.c).
+     * Writers: masters. */
+    _Atomic int stack_suffices;
     /* Of the C++ runtime; NULL: that is not loaded.  Written before a region begins, when objects have been loaded;
      * relaxed: a region that begins later is after it. */
     struct gomp_exceptions *(*_Atomic get_exceptions) (void);

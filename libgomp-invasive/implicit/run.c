@@ -129,9 +129,7 @@ const struct gomp_source gomp_implicit_tasks = {.waits = waits,
  * larger stacks for them than this thread has (OMP_STACKSIZE). */
 static bool stack_suffices (void)
 {
-    /* 0 unknown, 1 yes, 2 no.  Writers: masters, here.  relaxed: all of them find the same */
-    static _Atomic int answer;
-    int known = atomic_load_explicit(&answer, memory_order_relaxed);
+    int known = atomic_load_explicit(&gomp_contexts.stack_suffices, memory_order_relaxed);
     if (known == 0) {
         size_t asked = 0;
         struct rlimit own;
@@ -139,7 +137,7 @@ static bool stack_suffices (void)
                         getrlimit(RLIMIT_STACK, &own) == 0 && asked > own.rlim_cur
                     ? 2
                     : 1;
-        atomic_store_explicit(&answer, known, memory_order_relaxed);
+        atomic_store_explicit(&gomp_contexts.stack_suffices, known, memory_order_relaxed);
     }
     return known == 1;
 }

@@ -9,6 +9,7 @@
  * between is in implicit/ and task/help.c; which thread computes on which core is in sched/.
  */
 #include "libgomp.h"
+#include "blas.h"
 #include "bound.h"
 #include "carrier.h"
 #include "context.h"
@@ -490,10 +491,23 @@ static unsigned workers_of_use_to (const struct gomp_region *region)
     return n < cores && region->start.icv->max_active_levels_var > 1 ? cores : n;
 }
 
+/* Before any implicit task starts. */
+static void restrict_blas (struct gomp_region *region)
+{
+    region->blas = 0;
+    if (!inv_managed())
+        return;
+    if (__builtin_expect(!gomp_history_find(region->start.fn), 0))
+        gomp_blas_search();
+    if (__builtin_expect(gomp_blas_is_loaded(), 0))
+        region->blas = gomp_blas_restrict();
+}
+
 static void open_top_level (struct gomp_region *region, struct gomp_thread_pool *pool)
 {
     bool display = gomp_display_affinity_var && pool->threads_used != region->start.nthreads;
     count_threads(pool, region->start.nthreads);
+    restrict_blas(region);
     if (is_elastic(region, &pool->threads_dock) && gomp_region_register(region)) {
         region->workers = NULL;
         keep_free_workers(&pool->threads_dock, workers_of_use_to(region));
@@ -640,6 +654,8 @@ void gomp_team_end (void)
     bool nested = thr->ts.level != 0;
     if (region && nested)
         end_nested(team, region);
+    else if (region && __builtin_expect(region->blas != 0, 0))
+        gomp_blas_release(region->blas);
     /* (The pool of a thread that ends is gone before an artificial team of it.) */
     if (nested || thr->ts.team != NULL || thr->thread_pool == NULL)
         free_team(team);

@@ -114,6 +114,7 @@ struct gomp_region {
     _Atomic unsigned sleeping_helpers; /* bound workers parked while the region is open */
     _Atomic unsigned sleeps; /* times that its threads went to sleep inside (history.h); relaxed */
     uint64_t began_ns;       /* 0: this one is not timed.  The master's */
+    unsigned blas;           /* what gomp_blas_restrict has returned.  The master's */
     struct gomp_cost cost;
 };
 

@@ -142,6 +142,98 @@ def test_children_of_multiprocessing_compute_what_they_do_with_the_stock_library
     assert_same(forked["values"][: len(stock["values"])], stock["values"])
 
 
+# --- BLAS libraries
+
+
+BLAS = """
+static int threads = 4;
+int NAME(get_parallel)(void);
+int NAME(get_num_threads)(void);
+void NAME(set_num_threads)(int);
+int NAME(get_parallel)(void) { return KIND; }
+int NAME(get_num_threads)(void) { return threads; }
+void NAME(set_num_threads)(int n) { threads = n; }
+"""
+SHOW_BLAS = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    int before = 0, inside = 0, nested = 0, changed = 0;
+    /* A function whose first region is before the library is there, and one whose is not. */
+    #pragma omp parallel reduction(+ : before)
+    before++;
+    void *blas = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    char name[2][64];
+    snprintf(name[0], sizeof name[0], "%sget_num_threads%s", argv[2], argc > 3 ? argv[3] : "");
+    snprintf(name[1], sizeof name[1], "%sset_num_threads%s", argv[2], argc > 3 ? argv[3] : "");
+    int (*get)(void) = (int (*)(void))dlsym(blas, name[0]);
+    void (*set)(int) = (void (*)(int))dlsym(blas, name[1]);
+    if (!blas || !get || !set || before == 0)
+        return 1;
+    #pragma omp parallel reduction(max : inside, nested)
+    {
+        inside = get();
+        #pragma omp parallel num_threads(2) reduction(max : nested)
+        nested = get();
+    }
+    int after = get();
+    #pragma omp parallel
+    #pragma omp single
+    set(3);
+    changed = get();
+    dlclose(blas);
+    #pragma omp parallel /* the library is still there */
+    after += before < 0;
+    printf("%d %d %d %d\\n", inside, nested, after, changed);
+}
+"""
+
+
+@pytest.fixture
+def blas_threads(tmp_path, run_program, make_variable, in_condition):
+    """blas_threads(CONDITION, FILE, NAMES, KIND, **VARIABLES) - how many threads a library has
+    in a region, in a nested one, after it, and after one in which the program has asked for three;
+    it has four at first."""
+    compiler = make_variable("CC").split()
+
+    def run(condition, file, names, kind, **variables):
+        (tmp_path / "blas.c").write_text(BLAS)
+        (tmp_path / "show.c").write_text(SHOW_BLAS)
+        library, program = tmp_path / file, tmp_path / "show"
+        macro = f"-DNAME(f)={names[0]}##f" + "".join(f"##{name}" for name in names[1:])
+        run_program([*compiler, "-shared", "-fPIC", f"-DKIND={kind}", macro, "-o", library,
+                     tmp_path / "blas.c"])
+        run_program([*compiler, "-fopenmp", "-o", program, tmp_path / "show.c", "-ldl"])
+        words, environment, _ = in_condition(condition)
+        done = run_program([*words, program, library, *names], env={**environment, **variables})
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    return run
+
+
+POSIX_THREADS, OPENMP = 1, 2
+
+
+@pytest.mark.parametrize("file, names", [
+    ("libopenblas.so.0", ["openblas_"]), ("libopenblas64_p-r0-1.so", ["openblas_", "64_"]),
+    ("libscipy_openblas64_-1.so", ["scipy_openblas_", "64_"])], ids=["debian", "numpy", "scipy"])
+def test_openblas_on_posix_threads_has_one_thread_inside_of_regions(blas_threads, file, names):
+    assert blas_threads("managed", file, names, POSIX_THREADS) == ["1", "1", "4", "3"]
+
+
+@pytest.mark.parametrize("condition, file, kind, variables", [
+    ("managed", "libopenblas.so.0", POSIX_THREADS, {"OPENBLAS_NUM_THREADS": "4"}),
+    ("managed", "libopenblas.so.0", OPENMP, {}), ("managed", "libother.so.0", POSIX_THREADS, {}),
+    ("unmanaged", "libopenblas.so.0", POSIX_THREADS, {})],
+    ids=["chosen", "openmp", "other", "unmanaged"])
+def test_other_blas_libraries_keep_their_threads(blas_threads, condition, file, kind, variables):
+    found = blas_threads(condition, file, ["openblas_"], kind, **variables)
+    assert found == ["4", "4", "4", "3"]
+
+
 # --- tools that look into the process
 
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * blas.h - OpenBLAS on POSIX threads computes with one thread inside of parallel regions.
+ *
+ * It has a thread for each CPU, knows nothing of OpenMP, and serves one call at a time: implicit tasks that call
+ * it wait for each other, and for its threads, to which they leave no core.  OpenBLAS on OpenMP, and other
+ * BLAS libraries that know OpenMP, compute with one thread there by themselves.
+ */
+#ifndef GOMP_BLAS_H
+#define GOMP_BLAS_H 1
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden)
+
+/* The copies that are loaded: a program may have one, and each Python package another. */
+enum { GOMP_BLAS_COPIES = 4 };
+
+struct gomp_blas {
+    /* `set`, `get`: written by gomp_blas_search before `copies` (release), which is read before them (acquire). */
+    struct {
+        void (*set) (int);
+        int (*get) (void);
+        /* How many it had when a region began.  Written by masters; relaxed: where two have regions, both know it. */
+        _Atomic int threads;
+    } copy[GOMP_BLAS_COPIES];
+    _Atomic unsigned copies;
+    /* Is a search at work?  And how many objects had been loaded when the last one began. */
+    _Atomic bool searching;
+    _Atomic unsigned long long loaded;
+};
+extern struct gomp_blas gomp_blas;
+
+/* Look for copies in objects that have been loaded since the last call.  Called by a master before a region of a
+ * function that is new: some 0.1 us where no object is.  Copies that it finds are never unloaded. */
+extern void gomp_blas_search (void);
+/* The calling master, of a region that is not nested: copies that compute with several threads use one from now
+ * on.  Returns which, one bit each, for gomp_blas_release. */
+extern unsigned gomp_blas_restrict (void);
+/* These copies use as many threads as before, except where the program has asked for more than one meanwhile. */
+extern void gomp_blas_release (unsigned restricted);
+
+static inline bool gomp_blas_is_loaded (void)
+{
+    return atomic_load_explicit(&gomp_blas.copies, memory_order_relaxed) > 0; /* acquire: gomp_blas_restrict */
+}
+#pragma GCC visibility pop
+#endif
