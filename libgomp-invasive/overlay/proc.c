@@ -224,7 +224,8 @@ __thread bool gomp_team_default_known;
 void gomp_init_num_threads (void)
 {
     upstream_init_num_threads();
-    if (gomp_use_at_once() && inv_wanted())
+    /* To find it may take milliseconds: not where the variable is about to replace it. */
+    if (gomp_use_at_once() && inv_wanted() && !inv_getenv("OMP_NUM_THREADS"))
         gomp_global_icv.nthreads_var = default_team();
 }
 

@@ -78,7 +78,7 @@ static bool busy_waits (const unsigned char *first, ptrdiff_t last, const unsign
 
 bool gomp_code_busy_waits (const unsigned char *code, size_t bytes)
 {
-    for (size_t at = 0; at < bytes; at += INSTRUCTION_ALIGNMENT) {
+    for (size_t at = next_jump(code, 0, bytes); at < bytes; at = next_jump(code, at + INSTRUCTION_ALIGNMENT, bytes)) {
         ptrdiff_t back = jump_back(code + at, code + bytes);
         if (back > 0 && back <= BUSY_WAIT_BYTES && (size_t)back <= at &&
             busy_waits(code + at - back, back, code + bytes))

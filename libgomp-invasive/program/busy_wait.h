@@ -21,7 +21,7 @@
  *   - and goes on, or ends, by conditions on what it has loaded from elsewhere than the stack only?
  * It does the same in each turn then, until something else changes that memory.  Loops that are left after
  * some number of turns, or that call a function in between, are not found.
- * The first instruction need not be at the beginning of `code`.  Some ns for each byte.  Any thread. */
+ * The first instruction need not be at the beginning of `code`.  On x86-64 some 0.4 ns for each byte.  Any thread. */
 enum { BUSY_WAIT_BYTES = 64, BUSY_WAIT_CONDITIONS = 2 };
 extern bool gomp_code_busy_waits (const unsigned char *code, size_t bytes);
 #pragma GCC visibility pop

@@ -169,4 +169,12 @@ static ptrdiff_t jump_back (const unsigned char *at, const unsigned char *end)
     return i.bytes > 0 && i.flow != FLOW_ON ? -i.target : 0;
 }
 
+/* Where the next jump back may begin, from `at` on: anywhere. */
+static inline size_t next_jump (const unsigned char *code, size_t at, size_t bytes)
+{
+    (void)code;
+    (void)bytes;
+    return at;
+}
+
 #endif

@@ -9,6 +9,7 @@
 #define GOMP_INSTRUCTION_X86_64_H 1
 
 #include "instruction.h"
+#include <emmintrin.h>
 #include <string.h>
 
 enum { INSTRUCTION_ALIGNMENT = 1 };
@@ -529,6 +530,38 @@ static ptrdiff_t jump_back (const unsigned char *at, const unsigned char *end)
         return long_jump_back(at, end, 2);
     bool jump = (at[0] & 0xf0) == 0x70 || at[0] == 0xeb;
     return jump && !ends_distance(at + SHORT, end) ? -((int8_t)at[1] + SHORT) : 0;
+}
+
+/* For 16 bytes of code, bits: may a jump back over no more than BUSY_WAIT_BYTES begin there?  Reads 20 bytes. */
+static inline unsigned possible_jumps (const unsigned char *at)
+{
+    enum { FARTHEST = 2 + BUSY_WAIT_BYTES };
+    __m128i byte[5], high = _mm_set1_epi8((char)0xf0), ones = _mm_set1_epi8((char)0xff);
+    for (int b = 0; b < 5; b++)
+        byte[b] = _mm_loadu_si128((const __m128i *)(at + b));
+    __m128i is_short = _mm_or_si128(_mm_cmpeq_epi8(_mm_and_si128(byte[0], high), _mm_set1_epi8(0x70)),
+                                    _mm_cmpeq_epi8(byte[0], _mm_set1_epi8((char)0xeb)));
+    /* -FARTHEST <= distance < 0, as a comparison of unsigned numbers */
+    __m128i beyond = _mm_add_epi8(byte[1], _mm_set1_epi8(FARTHEST));
+    __m128i near = _mm_cmpeq_epi8(_mm_min_epu8(beyond, _mm_set1_epi8(FARTHEST - 1)), beyond);
+    __m128i is_long = _mm_or_si128(_mm_cmpeq_epi8(byte[0], _mm_set1_epi8((char)0xe9)),
+                                   _mm_cmpeq_epi8(byte[0], _mm_set1_epi8(0x0f)));
+    /* the last bytes of a distance that is negative and short */
+    __m128i back = _mm_and_si128(_mm_cmpeq_epi8(byte[3], ones), _mm_cmpeq_epi8(byte[4], ones));
+    __m128i found = _mm_or_si128(_mm_and_si128(is_short, near), _mm_and_si128(is_long, back));
+    return (unsigned)_mm_movemask_epi8(found);
+}
+
+/* Where the next jump back over no more than BUSY_WAIT_BYTES may begin, from `at` on; `bytes`: nowhere. */
+static inline size_t next_jump (const unsigned char *code, size_t at, size_t bytes)
+{
+    enum { TOGETHER = 16, READ = 20 };
+    for (; at + READ <= bytes; at += TOGETHER) {
+        unsigned found = possible_jumps(code + at);
+        if (found)
+            return at + (unsigned)__builtin_ctz(found);
+    }
+    return at;
 }
 
 #endif
