@@ -61,7 +61,7 @@ static bool differs_by_offline_only(const struct inv_topology *now, const struct
                                     const char *sys_root)
 {
     bool away[INV_MAX_CORES], differ = now->ncores != then->ncores;
-    rmd_online(sys_root, then, away);
+    rmd_online(sys_root, then, NULL, away);
     for (unsigned c = 0; c < then->ncores; c++) {
         if (!has_cpu(now, then->os_cpu[c]) && !away[c])
             return false;

@@ -78,7 +78,8 @@ static struct {
      * back. */
     struct user *current_user[INV_MAX_CORES], *next_user[INV_MAX_CORES];
     uint64_t asked_ns[INV_MAX_CORES];
-    bool away[INV_MAX_CORES]; /* offline: no user's */
+    struct inv_cpus cpuset; /* when rmd began */
+    bool away[INV_MAX_CORES]; /* offline, or not in the cpuset any more: no user's */
     unsigned naway;
     unsigned hot; /* units that are left out because of heat: the last ones */
     bool drained[INV_MAX_CORES]; /* whole units */
@@ -177,11 +178,11 @@ static void divide_cores(void);
 static bool cpus_changed(void)
 {
     bool now[INV_MAX_CORES];
-    unsigned n = rmd_online(users.options.sys_root, &users.topology, now);
+    unsigned n = rmd_online(users.options.sys_root, &users.topology, &users.cpuset, now);
     if (!memcmp(now, users.away, sizeof now))
         return false;
-    rmd_log(RMD_NOTICE, "%u of %u CPUs are offline (before: %u)", n, users.topology.ncores,
-            users.naway);
+    rmd_log(RMD_NOTICE, "%u of %u CPUs are offline, or not in the cpuset of rmd any more (before: %u)", n,
+            users.topology.ncores, users.naway);
     memcpy(users.away, now, sizeof users.away);
     users.naway = n;
     struct inv_cpus cpus;
@@ -767,6 +768,8 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
     users.topology = *t;
     users.settings = s;
     users.options = *o;
+    if (!rmd_cpuset(&users.cpuset))
+        inv_cpus_clear(&users.cpuset);
     users.configured = s->all.policy;
     rmd_units_of(&users.units, &users.topology, s->smt);
     if (users.options.several)
