@@ -534,8 +534,15 @@ static void store_orders(int fd)
 
 static bool limit_temperature(void)
 {
-    if (!rmd.settings.temperature_limit || rmd_machine_cool(&rmd.machine, rmd.settings.temperature_limit))
+    unsigned ordered = rmd.machine.heat.ordered;
+    unsigned degrees = !ordered ? rmd.settings.temperature_limit : ordered == RMD_PERSISTED_OFF ? 0 : ordered;
+    if (!degrees || rmd_machine_cool(&rmd.machine, degrees))
         return true;
+    if (ordered) {
+        rmd_log(RMD_WARNING, "the limit of %u degrees, which was ordered before, does not hold: no sensor tells the "
+                             "temperature of the CPUs", degrees);
+        return true;
+    }
     rmd_error("--temperature-limit: no sensor tells the temperature of the CPUs (hwmon, thermal zones)");
     return false;
 }

@@ -197,6 +197,8 @@ static void check_orders(const struct rmd_persisted *p, const struct rmd_persist
     rmd_persisted_chosen(&s->policy, workload);
     for (unsigned i = 0; i < s->nusers; i++)
         rmd_persisted_chosen(&s->user[i].policy, workload);
+    if (s->threshold > RMD_THERMAL_MOST)
+        abort();
     const struct rmd_power_knob *knob;
     for (unsigned n = rmd_persisted_power(p, &knob); n-- > 0;)
         if (knob[n].kind >= RMD_POWER_KINDS)

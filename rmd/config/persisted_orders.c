@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "rmd/config/persisted_orders.h"
 #include "rmd/loop/log.h"
+#include "rmd/power/thermal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +59,7 @@ static size_t bytes_of(const struct rmd_persisted_orders *s)
 
 static bool has_orders(const struct rmd_persisted_orders *s)
 {
-    return s->nusers || s->ndrained || *s->policy.chosen;
+    return s->nusers || s->ndrained || s->threshold || *s->policy.chosen;
 }
 
 void rmd_persisted_save(struct rmd_persisted *p, const struct rmd_persisted_orders *now)
@@ -115,6 +116,11 @@ static bool has_names(const struct rmd_persisted_policy *p)
            memchr(p->configured, '\0', sizeof p->configured);
 }
 
+static bool is_threshold(uint32_t t)
+{
+    return !t || t == RMD_PERSISTED_OFF || (t >= RMD_THERMAL_LEAST && t <= RMD_THERMAL_MOST);
+}
+
 static bool is_plausible(const struct rmd_persisted_memory *m)
 {
     uint32_t valid = atomic_load(&m->valid);
@@ -124,7 +130,7 @@ static bool is_plausible(const struct rmd_persisted_memory *m)
     const struct rmd_persisted_orders *s = &m->copy[valid];
     uint32_t nknobs = atomic_load(&m->nknobs);
     if (nknobs > RMD_POWER_KNOBS || s->nusers > RMD_PERSISTED_USERS ||
-        s->ndrained > INV_MAX_CORES || s->emulated > 1 || !has_names(&s->policy))
+        s->ndrained > INV_MAX_CORES || s->emulated > 1 || !is_threshold(s->threshold) || !has_names(&s->policy))
         return false;
     bool good = true;
     for (unsigned i = 0; i < nknobs; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * persisted_orders.h - orders that outlive this rmd: drained cores, limits of users, and policies
- * that were chosen.  (Orders about one process are in its domain's state.h.)  With them, the
+ * persisted_orders.h - orders that outlive this rmd: drained cores, limits of users, policies
+ * that were chosen, and a limit of temperature.  (Orders about one process are in its domain's state.h.)  With them, the
  * settings of the machine before the power cap, so that the next rmd can restore them.
  *
  * Orders are in a memory file, which is stored with the core tables (stored_fd.h).  There is none
@@ -20,9 +20,10 @@
 #include <stdbool.h>
 
 enum {
-    RMD_PERSISTED_VERSION = 2,
+    RMD_PERSISTED_VERSION = 3,
     RMD_PERSISTED_USERS = 1024,
     RMD_PERSISTED_NAME = 24, /* bytes of a policy's name, its end included */
+    RMD_PERSISTED_OFF = 1, /* a threshold: no limit of temperature, whatever is configured */
 };
 
 /* The chosen policy, "" none, and the configured one at that time.  A configuration that has
@@ -39,7 +40,9 @@ struct rmd_persisted_user {
 };
 
 struct rmd_persisted_orders {
-    uint32_t nusers, ndrained, emulated, unused;
+    uint32_t nusers, ndrained, emulated;
+    /* Degrees Celsius: by an operator, 0 none; and the configured limit at that time, as of policies. */
+    uint32_t threshold, configured_threshold;
     struct rmd_persisted_policy policy; /* root's choice, for users without one */
     int32_t drained[INV_MAX_CORES];     /* CPU numbers; of emulated cores, core numbers */
     struct rmd_persisted_user user[RMD_PERSISTED_USERS];

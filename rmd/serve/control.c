@@ -422,7 +422,7 @@ static bool execute_power(struct rmd_pending *p)
         return set_refusal(o, "only root and the user that runs rmd may limit temperatures");
     else if (degrees && (degrees < RMD_THERMAL_LEAST || degrees > RMD_THERMAL_MOST))
         return set_refusal(o, "%u degrees are no threshold: use %d to %d", degrees, RMD_THERMAL_LEAST, RMD_THERMAL_MOST);
-    else if (!rmd_machine_cool(m, degrees))
+    else if (!rmd_users_cool(degrees))
         return set_refusal(o, "no sensor tells the temperature of the CPUs (hwmon, thermal zones)");
     else
         rmd_log(RMD_NOTICE, degrees ? "the CPUs are to stay below %u degrees" : "no limit of temperature any more", degrees);

@@ -25,6 +25,7 @@ struct rmd_machine_state {
         struct rmd_source timer; /* NULL `ready`: temperatures are not looked at */
         void (*limited)(double part);
         unsigned threshold; /* degrees Celsius; 0 none */
+        unsigned ordered;   /* by an operator: degrees, RMD_PERSISTED_OFF; 0: none, the configured one holds */
         unsigned sensors;   /* at the last look */
         double hottest, part; /* degrees; of the highest speed, or of the cores */
         bool by_cores; /* no frequency can be set: cores are left out instead */

@@ -568,6 +568,8 @@ static void note_orders(void)
     now.nusers = 0;
     now.policy = rmd_persisted_policy(users.chosen, users.configured);
     rmd_persisted_set_drained(&now, &users.topology, users.drained);
+    now.threshold = users.options.machine->heat.ordered;
+    now.configured_threshold = users.settings->temperature_limit;
     for (const struct user *u = users.first; u; u = u->next) {
         struct rmd_persisted_user orders = user_orders(u);
         if (!has_orders(&orders))
@@ -1082,6 +1084,16 @@ void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
     divide_cores();
 }
 
+bool rmd_users_cool(unsigned degrees)
+{
+    struct rmd_machine_state *m = users.options.machine;
+    if (!rmd_machine_cool(m, degrees))
+        return false;
+    m->heat.ordered = degrees == users.settings->temperature_limit ? 0 : degrees ? degrees : RMD_PERSISTED_OFF;
+    note_orders();
+    return true;
+}
+
 bool rmd_users_moving(void) { return cores_are_moving(); }
 
 bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
@@ -1171,6 +1183,8 @@ static void recall_orders(void)
         recall_user(&was->user[i]);
     users.recalling = false;
     users.chosen = rmd_persisted_chosen(&was->policy, users.configured);
+    if (was->configured_threshold == users.settings->temperature_limit)
+        users.options.machine->heat.ordered = was->threshold;
     for (struct user *u = users.first; u; u = u->next)
         configure_user(u);
     if (was->ndrained || was->nusers || *was->policy.chosen)

@@ -70,6 +70,7 @@ struct rmd_limits {
  * rmd_users_find - the domain of which the process is a member, of this user or of any, and its
  *                  slot; NULL: it is no member.
  * rmd_users_each - calls `visit` for each user's domain.
+ * rmd_users_cool - an operator orders this limit of temperature, as rmd_machine_cool, for the next rmd, too.
  * rmd_users_drain - drains these cores, whole units; undo: users may have them again.
  * rmd_users_drained - the drained cores, and their number.
  * rmd_users_offline - cores that no user has, since a CPU of their unit is offline.
@@ -91,6 +92,7 @@ unsigned rmd_users_suspend(struct rmd_domain *domain, unsigned slot, bool suspen
 void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *context);
 const struct rmd_units *rmd_users_units(void);
 void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo);
+bool rmd_users_cool(unsigned degrees);
 unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS]);
 void rmd_users_offline(uint64_t set[INV_CORE_WORDS]);
 unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS]);

@@ -12,7 +12,7 @@ from lib.building.build import TOP
 from lib.building.small_programs import compile_text
 from lib.manager.fake_system import FREQ, put
 from lib.manager.rmd import Rmd
-from lib.waiting import eventually, until
+from lib.waiting import PATIENCE_S, eventually, until
 
 HWMON = "/sys/class/hwmon/hwmon2/{}"
 
@@ -200,14 +200,63 @@ def test_a_limit_in_the_configuration_needs_a_sensor(build, tmp_path):
     assert done.returncode and "--temperature-limit: no sensor tells" in done.stderr
 
 
-def test_the_frequencies_of_before_are_back_after_rmd_was_killed(mortal, tmp_path):
-    put(tmp_path, HWMON.format("name"), "k10temp")
-    put(tmp_path, HWMON.format("temp1_input"), 90000)
-    for name, value in (("cpuinfo_max_freq", 3000000), ("cpuinfo_min_freq", 1500000),
-                        ("scaling_max_freq", 2900000)):
-        put(tmp_path, FREQ.format(0, name), value)
-    s = mortal("emulate-cores = 2\ntemperature-limit = 70\n", f"--sys-root={tmp_path}")
-    limit = tmp_path / FREQ.format(0, "scaling_max_freq").lstrip("/")
+@pytest.fixture
+def warm_machine(mortal, tmp_path):
+    """warm_machine(LINE...) - rmd as a service that can be killed, on CPUs of 90 degrees, and the
+    file of their frequency"""
+
+    def start(*configured):
+        put(tmp_path, HWMON.format("name"), "k10temp")
+        put(tmp_path, HWMON.format("temp1_input"), 90000)
+        for name, value in (("cpuinfo_max_freq", 3000000), ("cpuinfo_min_freq", 1500000),
+                            ("scaling_max_freq", 2900000)):
+            put(tmp_path, FREQ.format(0, name), value)
+        lines = ["emulate-cores = 2", *configured]
+        return mortal("\n".join(lines) + "\n", f"--sys-root={tmp_path}"), \
+            tmp_path / FREQ.format(0, "scaling_max_freq").lstrip("/")
+
+    return start
+
+
+@pytest.mark.parametrize("configured,ordered,holds", [
+    ([], "70", 70), (["temperature-limit = 80"], "70", 70),
+    (["temperature-limit = 80"], "off", None)])
+def test_a_threshold_by_rmctl_holds_for_the_next_rmd(warm_machine, ask, configured, ordered, holds):
+    s, _ = warm_machine(*configured)
+    assert ask(s, "power", f"--threshold={ordered}")["threshold"] == holds
+    for end in ("kill", "terminate", "kill"):
+        getattr(s.process, end)()
+        s.process.wait(PATIENCE_S)
+        s.begin()
+        assert ask(s, "power")["threshold"] == holds
+    s.process.terminate()
+    s.process.wait(PATIENCE_S)
+    s.config.write_text("emulate-cores = 2\ntemperature-limit = 85\n")
+    s.begin()
+    assert ask(s, "power")["threshold"] == 85
+
+
+def test_nothing_is_kept_for_a_threshold_that_is_off_or_the_configured_one(warm_machine, ask):
+    s, _ = warm_machine("temperature-limit = 95")
+    for degrees in ("98", "off"):
+        ask(s, "power", f"--threshold={degrees}")
+        eventually(lambda: len(s.memory_of_holder("invasive-rmd-orders")), 1)
+        ask(s, "power", "--threshold=95")
+        eventually(lambda: s.memory_of_holder("invasive-rmd-orders"), [])
+
+
+def test_rmd_starts_without_the_sensor_of_a_threshold_of_before(warm_machine, ask, tmp_path):
+    s, _ = warm_machine()
+    ask(s, "power", "--threshold=95")
+    s.die()
+    (tmp_path / HWMON.format("temp1_input").lstrip("/")).unlink()
+    s.begin()
+    assert ask(s, "power")["threshold"] is None
+    assert s.said().count("the limit of 95 degrees, which was ordered before, does not hold") == 1
+
+
+def test_the_frequencies_of_before_are_back_after_rmd_was_killed(warm_machine, tmp_path):
+    s, limit = warm_machine("temperature-limit = 70")
     eventually(lambda: text_of(limit), 1500000)
     s.die()
     put(tmp_path, HWMON.format("temp1_input"), 40000)
