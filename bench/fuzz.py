@@ -46,14 +46,14 @@ CLANG = "clang-14"
 FLAGS = ("-std=gnu17 -O2 -g1 -DINV_SMALL -DINV_ASSERTIONS -fno-omit-frame-pointer "
          "-fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -pthread").split()
 # Sources that nothing here needs, or that are part of a target.
-ELSEWHERE = {"bell", "fd_holder", "procstat", "rmctl", "rmctl_complete", "rmctl_simulate",
-             "rmctl_top", "rmd", "server", "service"}
+ELSEWHERE = {"bell", "fd_holder", "idle_cpu", "procstat", "rmctl", "rmctl_complete",
+             "rmctl_simulate", "rmctl_top", "rmd", "server", "service"}
 MANAGER = ("rmd", "tools/rmctl", "client")  # folders
 LIBRARY = [  # what the fuzzers may be linked with: nearly all of rmd, and
     *sorted(p for folder in MANAGER for p in (TOP / folder).rglob("*.c")
             if p.stem not in ELSEWHERE and p.parent.name != "simulate"),
     *(TOP / "libinvasive" / f"{name}.c"
-      for name in ("base/cpulist base/steady table/core table/scalability table/socket "
+      for name in ("base/cpulist base/slice base/steady table/core table/scalability table/socket "
                    "table/speeds table/table table/topology table/trace").split()),
     *(TOP / "tools" / f"invade_{name}.c" for name in "controls model regions text".split()),
 ]

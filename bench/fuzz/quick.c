@@ -3,12 +3,14 @@
  * quick.c - what rmd asks of the kernel about processes, answered without it, for all fuzzers: it
  * took most of their time.  There are two processes, this one and its parent, and they live.  None
  * of their threads can be looked at; no thread sleeps, so wake-ups wake none, and no bell of a domain is ever rung.
+ * No CPU is idle.
  *
  * fuzz.py links with --wrap for the functions of the C library.
  */
 #define _GNU_SOURCE
 #include "rmd/domain/bell.h"
 #include "fuzz.h"
+#include "rmd/host/idle_cpu.h"
 #include "rmd/host/procstat.h"
 
 #include <errno.h>
@@ -159,3 +161,17 @@ void rmd_bell_take(struct rmd_bell *bell) { (void)bell; }
 void rmd_bell_done(struct rmd_bell *bell) { (void)bell; }
 
 void rmd_bell_stop(struct rmd_bell *bell) { bell->running = false; }
+
+struct rmd_idle_cpu *rmd_idle_cpu_open(const struct inv_cpus *cpus, int *fd)
+{
+    static char none;
+    (void)cpus;
+    *fd = NO_FD;
+    return (void *)&none;
+}
+
+void rmd_idle_cpu_watch(struct rmd_idle_cpu *watch, bool anew) { (void)watch, (void)anew; }
+
+void rmd_idle_cpu_pause(struct rmd_idle_cpu *watch) { (void)watch; }
+
+void rmd_idle_cpu_close(struct rmd_idle_cpu *watch) { (void)watch; }
