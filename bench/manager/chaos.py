@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Does the service survive everything at once?
 
-MPI+OpenMP programs start and end under one rmd all the time, while ranks of theirs are killed or
-stopped for a while, rmd is killed or ended and started again, clients flood it, and, where we are
-root, processes of a second user come, take cores, are stopped and die, and more users than rmd
-remembers ask it something.  Every half minute the bench waits for the programs; then each core
-must be in one table and have no holder, and tokens must be as many as cores.  Programs that were
-not killed must print the checksum that the stock runtime prints.
+MPI+OpenMP programs start and end under one rmd all the time; some block outside MPI, and fork
+children that compute.  Ranks are killed or stopped for a while, jobs are suspended, rmd is killed
+or ended and started again, clients flood it, the machine becomes warm, loses a CPU or has a quota
+(chaos_machine.py), and, where we are root, processes of a second user come, take cores, are stopped
+and die, and more users than rmd remembers ask it something.  Every half minute the bench waits for
+the programs; then each core must be in one table and have no holder, and tokens must be as many as
+cores.  Programs that were not killed must print the checksum that the stock runtime prints.
 
 The first process that joins decides the mode of the domain until the minute is over.  In turn: an
 observer, so that cores have owners; a program of more ranks than there are cores, so that the mode
@@ -39,7 +40,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import mpi_programs
 from chaos_holds import Holds
+from chaos_machine import THRESHOLD, Machine
 from common import MPIEXEC, BenchError, Context, Figure, Run, clean_environment
 
 SECOND_USER, GROUP, ASKERS = 60001, 60000, range(61000, 61040)
@@ -52,6 +55,7 @@ PAUSE_S = 0.1  # RestartSec of rmd/init/rmd.service.in
 # unmanaged, which tests nothing.  So few run where cores have owners; tokens are for all.
 KINDS = {"owners": (1, 2), "tokens": (3, 99), "one user": (1, 2)}
 MACHINES = {"real": [], "6": ["--emulate-cores=6"], "2": ["--emulate-cores=2"]}
+MIXED = "mixed"  # bench/mpi/mixed.c
 PROGRAMS = {  # ranks and arguments; one run takes a second or two
     "stencil 1": ("stencil", 1, ["--size=512", "--steps=600"]),
     "stencil 2": ("stencil", 2, ["--size=512", "--steps=400"]),
@@ -60,6 +64,8 @@ PROGRAMS = {  # ranks and arguments; one run takes a second or two
                                      "--units-per-ms=1000"]),
     "imbalance 4": ("imbalance", 4, ["--loads=1:2:3:4", "--work-ms=20", "--iterations=30",
                                      "--units-per-ms=1000", "--wait=polled"]),
+    "mixed 2": (MIXED, 2, ["40"]),
+    "mixed 4": (MIXED, 4, ["20"]),
     "crowd 8": ("imbalance", 8, ["--loads=1:2", "--work-ms=20", "--iterations=20",
                                  "--units-per-ms=1000", "--wait=polled"]),
 }
@@ -112,15 +118,17 @@ class Job:
     limit: float
     hurt: bool = False
     stopped: dict[int, float] = field(default_factory=dict)  # pid: until when
+    suspended: float = 0  # until when; 0: it is not
 
     def ranks(self) -> list[int]:
-        """The descendants of the launcher that run the program."""
+        """The descendants of the launcher that run the program: ranks, and children of theirs."""
         parent, runs = {}, []
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 pid = int(entry.name)
                 parent[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                if "/apps/" in os.readlink(entry / "exe"):
+                program = os.readlink(entry / "exe")
+                if "/apps/" in program or Path(program).name.startswith(MIXED):
                     runs.append(pid)
         return [pid for pid in runs if self.is_above(pid, parent)]
 
@@ -147,7 +155,8 @@ class Chaos:
         self.members: list[Member] = []
         self.wrong: list[str] = []
         self.counts = dict.fromkeys((
-            "programs", "ranks", "ranks unmanaged", "kills", "stops", "restarts", "floods",
+            "programs", "ranks", "ranks unmanaged", "kills", "stops", "suspended jobs",
+            "changes of the machine", "restarts", "floods",
             "processes of the second user", "of these stopped", "askers", "looks",
             "looks at threads", "traces", "changes"), 0)
         self.trace_until: float | None = None
@@ -156,6 +165,8 @@ class Chaos:
         self.taken_over_s: dict[signal.Signals, list[float]] = {signal.SIGKILL: [],
                                                                 signal.SIGTERM: []}
         self.holds = Holds()
+        self.machine = Machine(self.work / "root")
+        self.mixed = mpi_programs.compiled(ctx, mpi_programs.LIBRARIES[0], "mixed.c", "-fopenmp")
         self.sums = {kind: self.checksum(self.start_program(kind, stock=True)) for kind in PROGRAMS}
         self.shared = set(os.listdir("/dev/shm"))
 
@@ -169,7 +180,8 @@ class Chaos:
             self.rmd = subprocess.Popen(
                 [self.ctx.build / "bin/rmd", "--foreground", f"--socket={self.name}",
                  "--socket-group=*", f"--config={self.work}/rmd.conf", f"--ready-fd={writer}",
-                 *options], pass_fds=(writer,), stderr=log, preexec_fn=lower_sched_latency)
+                 f"--sys-root={self.machine.root}", *options], pass_fds=(writer,), stderr=log,
+                preexec_fn=lower_sched_latency)
         os.close(writer)
         with os.fdopen(reader) as ready:
             if not ready.readline().startswith("ready "):
@@ -199,13 +211,16 @@ class Chaos:
     # --- programs
 
     def start_program(self, kind: str, stock: bool = False) -> subprocess.Popen:
+        """Where stock libgomp has several threads, a child of a fork cannot use it."""
         app, ranks, arguments = PROGRAMS[kind]
-        command = [MPIEXEC, "-n", str(ranks), self.ctx.app(app), *arguments]
+        program = str(self.mixed) if app == MIXED else self.ctx.app(app)
+        command = [MPIEXEC, "-n", str(ranks), program, *arguments]
+        threads = "1" if stock and app == MIXED else "8"
         if not stock:
             command = [str(self.ctx.build / "invade"), f"--socket={self.name}", "--", *command]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 stdin=subprocess.DEVNULL, text=True, start_new_session=True,
-                                env=clean_environment({"OMP_NUM_THREADS": "8"}))
+                                env=clean_environment({"OMP_NUM_THREADS": threads}))
 
     def checksum(self, process: subprocess.Popen) -> str:
         output = process.communicate()[0]
@@ -241,9 +256,22 @@ class Chaos:
                     os.kill(pid, signal.SIGSTOP)
                 job.stopped[pid] = time.monotonic() + self.chance.choice([0.01, 0.2, 1, 3])
 
+    def suspend_job(self) -> None:
+        job = self.chance.choice(self.jobs) if self.jobs else None
+        if job and not job.suspended and self.order("suspend", job):
+            self.counts["suspended jobs"] += 1
+            job.suspended = time.monotonic() + self.chance.choice([0.01, 0.2, 1, 3])
+
+    def order(self, what: str, job: Job) -> bool:
+        """By one of its processes: others may have left, or not joined yet."""
+        return any(self.rmctl(what, "--wait=200", str(pid)).returncode in (0, 2)
+                   for pid in job.ranks())
+
     def look_at_jobs(self) -> None:
         now = time.monotonic()
         for job in list(self.jobs):
+            if job.suspended and now >= job.suspended and self.order("resume", job):
+                job.suspended = 0
             for pid, until in list(job.stopped.items()):
                 if now >= until:
                     del job.stopped[pid]
@@ -267,6 +295,21 @@ class Chaos:
     def status(self) -> str:
         done = self.rmctl("status")
         return done.stdout + done.stderr
+
+    # --- the machine
+
+    def change_machine(self) -> None:
+        self.counts["changes of the machine"] += 1
+        self.machine.change(self.chance, [self.members[0].process.pid, *(
+            pid for job in self.jobs for pid in job.ranks())])
+        if self.chance.random() < 0.5:
+            limit = self.chance.choice([str(THRESHOLD), "off"])
+            self.rmctl("power", f"--threshold={limit}")  # may be refused during a flood
+
+    def calm_machine(self) -> None:
+        self.machine.calm()
+        done = self.rmctl("power", "--threshold=off")
+        self.wrong += [f"rmctl power: {done}"] if done.returncode else []
 
     # --- strangers
 
@@ -408,6 +451,7 @@ class Chaos:
 
     def quiet(self) -> None:
         """All programs have ended: is every core there?"""
+        self.calm_machine()
         while self.jobs:
             self.look_at_jobs()
             time.sleep(0.02)
@@ -486,11 +530,15 @@ class Chaos:
 
     def cycle(self, until: float, machine: str, kind: str) -> None:
         self.kind = kind
+        self.machine.cpus = list(range(int(machine))) if machine.isdigit() else \
+            sorted(os.sched_getaffinity(0))
+        self.machine.calm()
         (self.work / "rmd.conf").write_text("check-interval-ms = 200\n")
         self.begin(*MACHINES[machine])
         self.begin_domain(kind)
         what = [self.start_job] * 12 + [self.stop_ranks] * 3 + [self.kill_rank] * 2 + \
                [self.restart] * 2 + [self.flood, self.begin_trace, self.ask] + \
+               [self.suspend_job] * 2 + [self.change_machine] * 2 + \
                [self.trouble_by_second_user] * (0 if kind == "one user" else 6)
         quiet_at = time.monotonic() + 30
         while (now := time.monotonic()) < until:

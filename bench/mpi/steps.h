@@ -46,7 +46,7 @@ static double spin(long n)
 }
 
 /* How many steps of one thread a millisecond has, as fast as it ever is. */
-static int print_rate(void)
+static inline int print_rate(void)
 {
     enum { STEPS = 1000000 };
     long long best = 0;
