@@ -4,8 +4,8 @@
 rmd.conf, requests on rmd's socket (rmctl's commands among them), a core table that processes have
 written into, rings of trace events likewise, what a former rmd has left, messages between rmd and
 its descriptor holder, reports of processes (what rmd takes from other nodes, what `invade
---report` prints), requests for metrics over HTTP, machines and workloads of `rmctl simulate`, and
-what rmctl is told by an rmd.  The programs are bench/fuzz/NAME.c, with AddressSanitizer and
+--report` prints), requests for metrics over HTTP, machines and workloads of `rmctl simulate`,
+what rmctl is told by an rmd, and files of /proc and /sys.  The programs are bench/fuzz/NAME.c, with AddressSanitizer and
 UndefinedBehaviorSanitizer; inputs begin with the small corpus beside them.  --turns 5, the default,
 is ten million inputs each: two million a turn.  Comparisons are not traced, which doubles the rate;
 tables are smaller (INV_SMALL: fewer cores, slots, call sites and events), and quick.c answers for
@@ -58,7 +58,8 @@ LIBRARY = [  # what the fuzzers may be linked with: nearly all of rmd, and
     *(TOP / "tools" / f"invade_{name}.c" for name in "controls model regions text".split()),
 ]
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
-          "package": 8192, "http": 512, "simulate": 1024, "fd_holder": 512, "reply": 2048}
+          "package": 8192, "http": 512, "simulate": 1024, "fd_holder": 512, "reply": 2048,
+          "machine": 512}
 TRACE_FILE = "trace-file"
 WRAPPED = "syscall close epoll_ctl fallocate getpid getppid".split()  # by quick.c
 LINK = {"reply": ["-ljansson", *(f"-Wl,--wrap={f}"  # by reply.c
