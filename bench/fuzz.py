@@ -5,11 +5,11 @@ rmd.conf, requests on rmd's socket (rmctl's commands among them), a core table t
 written into, rings of trace events likewise, what a former rmd has left, messages between rmd and
 its descriptor holder, reports of processes (what rmd takes from other nodes, what `invade
 --report` prints), requests for metrics over HTTP, machines and workloads of `rmctl simulate`,
-what rmctl is told by an rmd, and files of /proc and /sys.  The programs are bench/fuzz/NAME.c, with AddressSanitizer and
-UndefinedBehaviorSanitizer; inputs begin with the small corpus beside them.  --turns 5, the default,
-is ten million inputs each: two million a turn.  Comparisons are not traced, which doubles the rate;
-tables are smaller (INV_SMALL: fewer cores, slots, call sites and events), and quick.c answers for
-the kernel what rmd asks about processes, which triples it.
+what rmctl is told by an rmd, and files of /proc and /sys.  The programs are bench/fuzz/NAME.c, with
+AddressSanitizer and UndefinedBehaviorSanitizer; inputs begin with the small corpus beside them.
+--turns 5, the default, is ten million inputs each: two million a turn.  Comparisons are not traced,
+which doubles the rate; tables are smaller (INV_SMALL: fewer cores, slots, call sites and events),
+and quick.c answers for the kernel what rmd asks about processes, which triples it.
 Trace files are for a program in Python, and so is what makes them up: fuzz_trace_file.py.
 
 The inputs are run in pieces, --jobs of them side by side.  What each piece has found is kept in
