@@ -126,7 +126,7 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
          * up on its core before it has sent anything, so they are rung at its first poll. */
         if (c->line && !inv_process.anonymous)
             shim_ring_sleepers(c, true);
-        shim_watch_begin(c, true, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
+        shim_watch_begin(c, true, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE);
         return true;
     }
     if (c->line) /* else shim_wait_collective notes it */
@@ -203,7 +203,7 @@ int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site)
     if (shim_alone(c))
         return mine;
     if (shim_hooked())
-        (void)SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+        (void)SHIM_WATCH(c, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE,
                          shim_pmpi.Allreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle));
     else if (shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle, &request) ==
              MPI_SUCCESS)

@@ -3,8 +3,8 @@
  * board.c - the arrival board of a communicator: a line for each rank, in shared memory.
  *
  * The lines follow each other, so one number says where they are.  Rank 0 reserves the lines and
- * broadcasts the number, at the first collective of a communicator whose ranks are all members.
- * Each rank finds out locally whether they are, with the same result (comm.c).
+ * broadcasts the number, at the first collective of a communicator whose ranks are all in this
+ * domain. Each rank finds out locally whether they are, with the same result (comm.c).
  */
 #include "mpi-shim/arrival/board.h"
 #include "libinvasive/table/arrival_board.h"
@@ -30,7 +30,7 @@ static int receive_board_number(struct shim_comm *c, int *first)
 {
     MPI_Request request;
     if (shim_hooked())
-        return SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+        return SHIM_WATCH(c, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE,
                           shim_pmpi.Bcast(first, 1, MPI_INT, 0, c->handle));
     int result = shim_pmpi.Ibcast(first, 1, MPI_INT, 0, c->handle, &request);
     if (result != MPI_SUCCESS)

@@ -35,10 +35,10 @@ static int message_tag(int number, enum topic topic)
     return number % NUMBERS * TOPICS + (int)topic;
 }
 
-static int member_at(int world_rank)
+static int domain_rank_at(int world_rank)
 {
     inv_assert(world_rank >= 0 && world_rank < shim_world.size);
-    return shim_world.member_of[world_rank];
+    return shim_world.domain_rank_of[world_rank];
 }
 
 /* An empty message to one and from one; they may be the same. */
@@ -52,7 +52,7 @@ static void exchange_empty(const struct shim_managed_group *managed, int to, int
         return;
     if (shim_pmpi.Isend(NULL, 0, MPI_BYTE, managed->rank_of[to], tag, managed->own, &told) ==
         MPI_SUCCESS) {
-        shim_ring_member(member_at(to));
+        shim_ring(domain_rank_at(to));
         shim_wait_request(&told, MPI_STATUS_IGNORE, NULL, false, call_site);
     }
     shim_wait_request(&heard, MPI_STATUS_IGNORE, NULL, false, call_site);
@@ -246,7 +246,7 @@ void shim_opened_group_ring(const struct shim_opened_group *g)
 {
     for (int r = 0; g && r < g->size; r++)
         if (r != g->me)
-            shim_ring_member(member_at(g->world_rank[r]));
+            shim_ring(domain_rank_at(g->world_rank[r]));
 }
 
 /* --- exposure epochs: each post is one message, which a start takes */
@@ -260,7 +260,7 @@ void shim_opened_group_notify_posted(const struct shim_opened_group *g, MPI_Grou
                             message_tag(g->tag, TOPIC_POSTED), g->managed->own,
                             &told) == MPI_SUCCESS) {
             shim_pmpi.Request_free(&told);
-            shim_ring_member(member_at(ranks[i]));
+            shim_ring(domain_rank_at(ranks[i]));
         }
     free(ranks);
 }

@@ -65,8 +65,9 @@ int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status 
     if (e->source != e->dest)
         shim_ring_rank(c, e->source);
     bool suspended = shim_errhandler_suspend(c);
-    int received = shim_wait_one(&e->receive, status, shim_member(c, e->source), e->call_site);
-    int sent = shim_wait_one(&e->send, MPI_STATUS_IGNORE, shim_member(c, e->dest), e->call_site);
+    int received = shim_wait_one(&e->receive, status, shim_domain_rank(c, e->source), e->call_site);
+    int sent =
+        shim_wait_one(&e->send, MPI_STATUS_IGNORE, shim_domain_rank(c, e->dest), e->call_site);
     inv_assert(received != MPI_SUCCESS || e->receive == MPI_REQUEST_NULL); /* it has been completed */
     inv_assert(sent != MPI_SUCCESS || e->send == MPI_REQUEST_NULL);
     return shim_errhandler_resume(suspended, c->handle, received != MPI_SUCCESS ? received : sent);
@@ -94,7 +95,7 @@ int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
 {
     struct shim_comm *c = shim_comm(comm);
     if (shim_hooked())
-        return SHIM_WATCH(NULL, shim_member(c, dest), shim_member(c, source),
+        return SHIM_WATCH(NULL, shim_domain_rank(c, dest), shim_domain_rank(c, source),
                           shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source,
                                                      recvtag, comm, status));
     int size;
@@ -132,12 +133,12 @@ int shim_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, i
 /* Waits for the receivers of buffered messages: any rank. */
 int shim_Buffer_detach(void *buffer, int *size)
 {
-    return SHIM_WATCH_OR_CALL(SHIM_MEMBER_ALL, shim_pmpi.Buffer_detach(buffer, size));
+    return SHIM_WATCH_OR_CALL(SHIM_DOMAIN_RANK_ALL, shim_pmpi.Buffer_detach(buffer, size));
 }
 
 int shim_Buffer_detach_c(void *buffer, MPI_Count *size)
 {
-    return SHIM_WATCH_OR_CALL(SHIM_MEMBER_ALL, shim_pmpi.Buffer_detach_c(buffer, size));
+    return SHIM_WATCH_OR_CALL(SHIM_DOMAIN_RANK_ALL, shim_pmpi.Buffer_detach_c(buffer, size));
 }
 
 /* --- persistent requests */
@@ -146,7 +147,7 @@ int shim_Start(MPI_Request *request)
 {
     int result = shim_pmpi.Start(request);
     if (result == MPI_SUCCESS)
-        shim_ring_member(shim_request_member(*request));
+        shim_ring(shim_request_peer(*request));
     return result;
 }
 
@@ -165,7 +166,7 @@ int shim_Startall(int count, MPI_Request *requests)
 int shim_Grequest_complete(MPI_Request request)
 {
     int result = shim_pmpi.Grequest_complete(request);
-    shim_ring_member(shim_world.me);
+    shim_ring(shim_world.me);
     return result;
 }
 
@@ -191,7 +192,7 @@ int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
     if (!shim_recv_valid(shim_comm(comm), NULL, 0, MPI_BYTE, source, tag))
         return shim_pmpi.Probe(source, tag, comm, status);
     if (shim_hooked())
-        return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+        return SHIM_WATCH(NULL, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE,
                           shim_pmpi.Probe(source, tag, comm, status));
     struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
     return shim_check_and_wait(check_iprobe, &a, SHIM_SITE);
@@ -202,7 +203,7 @@ int shim_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
     if (!shim_recv_valid(shim_comm(comm), NULL, 0, MPI_BYTE, source, tag))
         return shim_pmpi.Mprobe(source, tag, comm, message, status);
     if (shim_hooked())
-        return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+        return SHIM_WATCH(NULL, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE,
                           shim_pmpi.Mprobe(source, tag, comm, message, status));
     struct args a = {
         .source = source, .tag = tag, .comm = comm, .message = message, .status = status};
@@ -243,17 +244,18 @@ int shim_Wait(MPI_Request *request, MPI_Status *status)
 {
     if (!request)
         return shim_pmpi.Wait(request, status);
-    int member = shim_request_member(*request);
+    int domain_rank = shim_request_peer(*request);
     if (shim_hooked())
-        return SHIM_WATCH(NULL, member, SHIM_MEMBER_NONE, shim_pmpi.Wait(request, status));
-    return shim_wait_one(request, status, member, SHIM_SITE);
+        return SHIM_WATCH(NULL, domain_rank, SHIM_DOMAIN_RANK_NONE,
+                          shim_pmpi.Wait(request, status));
+    return shim_wait_one(request, status, domain_rank, SHIM_SITE);
 }
 
 /* The library's blocking function for the non-blocking one that `check` calls. */
 static int watch_many(shim_check *check, struct args *a)
 {
     int result;
-    shim_watch_begin(NULL, false, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
+    shim_watch_begin(NULL, false, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE);
     if (check == check_testall)
         result = shim_pmpi.Waitall(a->count, a->requests, a->status);
     else if (check == check_testany)
@@ -341,12 +343,12 @@ int shim_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     if (!request || !flag || *request == MPI_REQUEST_NULL)
         return shim_pmpi.Test(request, flag, status);
-    int member = shim_request_member(*request);
+    int domain_rank = shim_request_peer(*request);
     struct args a = {.requests = request, .status = status};
     int result = shim_check_once(check_test, &a, SHIM_SITE);
     *flag = a.flag;
     if (a.flag)
-        shim_ring_member(member);
+        shim_ring(domain_rank);
     return result;
 }
 

@@ -69,9 +69,9 @@ int shim_Intercomm_create(MPI_Comm comm, int local_leader, MPI_Comm peer_comm, i
 {
     struct shim_comm *c = shim_comm(comm);
     if (shim_hooked())
-        return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
-                          shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader,
-                                                     tag, newcomm));
+        return SHIM_WATCH(
+            NULL, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE,
+            shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader, tag, newcomm));
     if (!c || c->inter || !newcomm || (unsigned)local_leader >= (unsigned)c->size)
         return shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader, tag,
                                           newcomm);
@@ -100,5 +100,5 @@ int shim_Comm_disconnect(MPI_Comm *comm)
         shim_arrival_end(&a);
     }
     shim_forget_comm(comm);
-    return SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Comm_disconnect(comm));
+    return SHIM_WATCH_OR_CALL(SHIM_DOMAIN_RANK_NONE, shim_pmpi.Comm_disconnect(comm));
 }

@@ -35,7 +35,7 @@ SHIM_INLINE void shim_fast_path_arrival(struct shim_site *site, struct shim_comm
     atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
     if (!inv_process.anonymous)
         shim_ring_sleepers(c, true);
-    shim_watch_start(site, c, true, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
+    shim_watch_start(site, c, true, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE);
 }
 
 #pragma GCC visibility pop

@@ -16,7 +16,7 @@ int shim_File_close(MPI_File *file)
     if (!shim_hooked())
         shim_opened_group_barrier(g, SHIM_SITE);
     shim_opened_group_detach(g);
-    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.File_close(file));
+    int result = SHIM_WATCH_OR_CALL(SHIM_DOMAIN_RANK_NONE, shim_pmpi.File_close(file));
     shim_opened_group_end(g, result == MPI_SUCCESS);
     return result;
 }

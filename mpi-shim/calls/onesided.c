@@ -22,17 +22,17 @@ int shim_wake_target(MPI_Win win, int rank)
 {
     struct shim_opened_group *g = shim_opened_group_of_win(win);
     if (!g)
-        return SHIM_MEMBER_NONE;
+        return SHIM_DOMAIN_RANK_NONE;
     if (rank == SHIM_RANKS_ALL) {
         shim_opened_group_ring(g);
-        return SHIM_MEMBER_ALL;
+        return SHIM_DOMAIN_RANK_ALL;
     }
     if ((unsigned)rank >= (unsigned)g->size)
-        return SHIM_MEMBER_NONE;
-    int member = shim_world.member_of[g->world_rank[rank]];
+        return SHIM_DOMAIN_RANK_NONE;
+    int domain_rank = shim_world.domain_rank_of[g->world_rank[rank]];
     if (rank != g->me)
-        shim_ring_member(member);
-    return member;
+        shim_ring(domain_rank);
+    return domain_rank;
 }
 
 void shim_window_locked(MPI_Win win, int change)
@@ -55,7 +55,7 @@ int shim_Win_free(MPI_Win *win)
     if (!shim_hooked())
         shim_opened_group_barrier(g, SHIM_SITE);
     shim_opened_group_detach(g);
-    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_free(win));
+    int result = SHIM_WATCH_OR_CALL(SHIM_DOMAIN_RANK_NONE, shim_pmpi.Win_free(win));
     shim_opened_group_end(g, result == MPI_SUCCESS);
     return result;
 }
@@ -79,7 +79,8 @@ int shim_Win_start(MPI_Group group, int assertion, MPI_Win win)
     struct shim_opened_group *g = shim_opened_group_of_win(win);
     if (!shim_hooked() && g && !g->started && !is_locked(g) && !(assertion & MPI_MODE_NOCHECK))
         shim_opened_group_await_posted(g, group, SHIM_SITE);
-    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_start(group, assertion, win));
+    int result =
+        SHIM_WATCH_OR_CALL(SHIM_DOMAIN_RANK_NONE, shim_pmpi.Win_start(group, assertion, win));
     if (result == MPI_SUCCESS && g)
         g->started = true;
     return result;
@@ -89,7 +90,7 @@ int shim_Win_complete(MPI_Win win)
 {
     struct shim_opened_group *g = shim_opened_group_of_win(win);
     shim_opened_group_ring(g);
-    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_complete(win));
+    int result = SHIM_WATCH_OR_CALL(SHIM_DOMAIN_RANK_NONE, shim_pmpi.Win_complete(win));
     if (result == MPI_SUCCESS && g)
         g->started = false;
     shim_opened_group_ring(g); /* they may be in MPI_Win_wait */
@@ -114,7 +115,7 @@ int shim_Win_wait(MPI_Win win)
     if (!g || !g->posted)
         return shim_pmpi.Win_wait(win);
     struct exposure e = {.win = win};
-    int result = shim_hooked() ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+    int result = shim_hooked() ? SHIM_WATCH(NULL, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE,
                                             shim_pmpi.Win_wait(win))
                                : shim_check_and_wait(check_win_test, &e, SHIM_SITE);
     if (result == MPI_SUCCESS)

@@ -8,7 +8,7 @@
 #pragma GCC visibility push(hidden)
 
 enum { SHIM_RANKS_ALL = -1 };
-/* Wake the target rank, which has to make progress.  Returns its member number. */
+/* Wake the target rank, which has to make progress.  Returns its domain rank. */
 int shim_wake_target(MPI_Win win, int rank);
 void shim_window_locked(MPI_Win win, int change);
 

@@ -25,10 +25,10 @@ static struct {
     _Atomic int count; /* read without the lock */
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void add_live(MPI_Request request, int member)
+static void add_live(MPI_Request request, int domain_rank)
 {
     struct live *l = malloc(sizeof *l);
-    shim_request_note(request, member);
+    shim_request_note(request, domain_rank);
     if (!l)
         return;
     pthread_mutex_lock(&live.lock);
@@ -98,7 +98,7 @@ int shim_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Dataty
     int result =
         shim_pmpi.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
     if (result == MPI_SUCCESS)
-        add_live(*request, shim_member(shim_comm(comm), dest));
+        add_live(*request, shim_domain_rank(shim_comm(comm), dest));
     return result;
 }
 
@@ -108,7 +108,7 @@ int shim_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype dat
     int result =
         shim_pmpi.Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request);
     if (result == MPI_SUCCESS)
-        add_live(*request, shim_member(shim_comm(comm), source));
+        add_live(*request, shim_domain_rank(shim_comm(comm), source));
     return result;
 }
 
@@ -116,7 +116,7 @@ int shim_Pready(int partition, MPI_Request request)
 {
     int result = shim_pmpi.Pready(partition, request);
     if (result == MPI_SUCCESS)
-        shim_ring_member(shim_request_member(request));
+        shim_ring(shim_request_peer(request));
     return result;
 }
 
@@ -124,7 +124,7 @@ int shim_Pready_range(int low, int high, MPI_Request request)
 {
     int result = shim_pmpi.Pready_range(low, high, request);
     if (result == MPI_SUCCESS)
-        shim_ring_member(shim_request_member(request));
+        shim_ring(shim_request_peer(request));
     return result;
 }
 
@@ -132,7 +132,7 @@ int shim_Pready_list(int length, const int *partitions, MPI_Request request)
 {
     int result = shim_pmpi.Pready_list(length, partitions, request);
     if (result == MPI_SUCCESS)
-        shim_ring_member(shim_request_member(request));
+        shim_ring(shim_request_peer(request));
     return result;
 }
 

@@ -2,7 +2,7 @@
 """The bodies of the wrappers, by kind; generate.py writes them out."""
 
 # A request that matters to any of the others.
-NOTE_ALL = "shim_request_note(*request, SHIM_MEMBER_ALL);"
+NOTE_ALL = "shim_request_note(*request, SHIM_DOMAIN_RANK_ALL);"
 
 
 def request_form(f, args=None, request="request"):
@@ -33,7 +33,7 @@ def only_if_managed(condition, f):
     yield f"                                  {f.direct()});"
 
 
-def watched(f, comm="NULL", peer="SHIM_MEMBER_NONE", other="SHIM_MEMBER_NONE"):
+def watched(f, comm="NULL", peer="SHIM_DOMAIN_RANK_NONE", other="SHIM_DOMAIN_RANK_NONE"):
     """Where the library calls the shim while it polls, its own function is called."""
     yield "    if (shim_hooked())"
     yield f"        return SHIM_WATCH({comm}, {peer}, {other},"
@@ -49,20 +49,20 @@ def polled(f, comm="c"):
 
 def fast_path_send(f):
     yield "shim_fast_path_peer(c, dest)"
-    yield "shim_watch_start(site, NULL, false, c->member_of[dest], SHIM_MEMBER_NONE);"
-    yield "shim_ring_member(shim_watch.peer[0]);"
+    yield "shim_watch_start(site, NULL, false, c->domain_rank_of[dest], SHIM_DOMAIN_RANK_NONE);"
+    yield "shim_ring(shim_watch.peer[0]);"
 
 
 def fast_path_recv(f):
     yield "shim_fast_path_peer(c, source)"
-    yield "shim_watch_start(site, NULL, false, c->member_of[source], SHIM_MEMBER_NONE);"
-    yield "shim_ring_member(shim_watch.peer[0]);"
+    yield "shim_watch_start(site, NULL, false, c->domain_rank_of[source], SHIM_DOMAIN_RANK_NONE);"
+    yield "shim_ring(shim_watch.peer[0]);"
 
 
 def fast_path_sendrecv(f):
     yield "shim_fast_path_peer(c, dest) && shim_fast_path_peer(c, source)"
-    yield "shim_watch_start(site, NULL, false, c->member_of[dest], c->member_of[source]);"
-    yield "shim_ring_member(shim_watch.peer[0]);\n    shim_ring_member(shim_watch.peer[1]);"
+    yield "shim_watch_start(site, NULL, false, c->domain_rank_of[dest], c->domain_rank_of[source]);"
+    yield "shim_ring(shim_watch.peer[0]);\n    shim_ring(shim_watch.peer[1]);"
 
 
 def fast_path_sync(f):
@@ -73,14 +73,14 @@ def fast_path_sync(f):
 
 def fast_path_coll(f):
     yield f"c->board_tried && {valid_arguments(f)} && !shim_alone(c)"
-    yield "shim_watch_start(site, c, false, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);"
+    yield "shim_watch_start(site, c, false, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE);"
     yield "shim_ring_sleepers(shim_watch.comm, false);"
 
 
 def wrapper_send(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if("shim_send_valid(c, buf, count, datatype, dest, tag)", f)
-    yield from watched(f, peer="shim_member(c, dest)")
+    yield from watched(f, peer="shim_domain_rank(c, dest)")
     yield from polled(f)
 
 
@@ -88,38 +88,38 @@ def polled_send(f):
     yield from start(f)
     yield "    shim_ring_rank(c, dest);"
     yield "    bool suspended = shim_errhandler_suspend(c);"
-    yield "    int member = shim_member(c, dest);"
-    yield "    result = shim_wait_one(&request, MPI_STATUS_IGNORE, member, SHIM_SITE);"
+    yield "    int domain_rank = shim_domain_rank(c, dest);"
+    yield "    result = shim_wait_one(&request, MPI_STATUS_IGNORE, domain_rank, SHIM_SITE);"
     yield "    return shim_errhandler_resume(suspended, comm, result);"
 
 
 def wrapper_recv(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if("shim_recv_valid(c, buf, count, datatype, source, tag)", f)
-    yield from watched(f, peer="shim_member(c, source)")
+    yield from watched(f, peer="shim_domain_rank(c, source)")
     yield from polled(f)
 
 
 def polled_recv(f):
     yield from start(f, f.values().removesuffix(", status"))
-    yield "    int member = shim_member(c, source);"
-    yield "    shim_ring_member(member);"
+    yield "    int domain_rank = shim_domain_rank(c, source);"
+    yield "    shim_ring(domain_rank);"
     yield "    bool suspended = shim_errhandler_suspend(c);"
-    yield "    result = shim_wait_one(&request, status, member, SHIM_SITE);"
+    yield "    result = shim_wait_one(&request, status, domain_rank, SHIM_SITE);"
     yield "    return shim_errhandler_resume(suspended, comm, result);"
 
 
 def wrapper_mrecv(f):
     yield from only_if("shim_matched_valid(message, count, datatype)", f)
-    yield from watched(f, peer="SHIM_MEMBER_ALL")
+    yield from watched(f, peer="SHIM_DOMAIN_RANK_ALL")
     yield from polled(f, "NULL")
 
 
 def polled_mrecv(f):
     yield "    (void)c;"
     yield from start(f, f.values().removesuffix(", status"))
-    yield "    shim_ring_member(SHIM_MEMBER_ALL);"
-    yield "    return shim_wait_one(&request, status, SHIM_MEMBER_ALL, SHIM_SITE);"
+    yield "    shim_ring(SHIM_DOMAIN_RANK_ALL);"
+    yield "    return shim_wait_one(&request, status, SHIM_DOMAIN_RANK_ALL, SHIM_SITE);"
 
 
 def wrapper_sendrecv(f):
@@ -133,7 +133,7 @@ def wrapper_sendrecv(f):
     yield "        shim_data_valid(c, sendbuf, sendcount, sendtype, sendtag))"
     yield f"        return shim_Recv{large}({recv}, status);"
     yield from only_if("sends && receives", f)
-    yield from watched(f, peer="shim_member(c, dest)", other="shim_member(c, source)")
+    yield from watched(f, peer="shim_domain_rank(c, dest)", other="shim_domain_rank(c, source)")
     yield from polled(f)
 
 
@@ -164,20 +164,20 @@ def wrapper_push(f):
 def wrapper_post(f):
     """A matched message does not say whose it was."""
     if f.arg("message"):
-        yield from done(f, NOTE_ALL, "shim_ring_member(SHIM_MEMBER_ALL);")
+        yield from done(f, NOTE_ALL, "shim_ring(SHIM_DOMAIN_RANK_ALL);")
         return
     peer = f.arg("dest", "source")
-    member, rings = f"shim_member(c, {peer})", [f"shim_ring_rank(c, {peer});"]
+    domain_rank, rings = f"shim_domain_rank(c, {peer})", [f"shim_ring_rank(c, {peer});"]
     if f.arg("dest") and f.arg("source"):
-        member = "source == dest ? shim_member(c, dest) : SHIM_MEMBER_ALL"
+        domain_rank = "source == dest ? shim_domain_rank(c, dest) : SHIM_DOMAIN_RANK_ALL"
         rings = ["shim_ring_rank(c, source);", *rings]
     yield from done(f, "struct shim_comm *c = shim_comm(comm);",
-                    f"shim_request_note(*request, {member});", *rings)
+                    f"shim_request_note(*request, {domain_rank});", *rings)
 
 
 def wrapper_init(f):
-    member = f"shim_member(shim_comm(comm), {f.arg('dest', 'source')})"
-    yield from done(f, f"shim_request_note(*request, {member});")
+    domain_rank = f"shim_domain_rank(shim_comm(comm), {f.arg('dest', 'source')})"
+    yield from done(f, f"shim_request_note(*request, {domain_rank});")
 
 
 def valid_arguments(f):
@@ -295,14 +295,14 @@ def wrapper_create(f):
     yield "    int tag = shim_hooked() ? 0 : shim_arrival_barrier_tag(c, SHIM_SITE);"
     none = f"MPI_{made.upper()}_NULL"
     yield f"    *{made} = {none}; /* stays so where an error handler makes a success of an error */"
-    yield f"    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, {f.direct()});"
+    yield f"    int result = SHIM_WATCH_OR_CALL(SHIM_DOMAIN_RANK_NONE, {f.direct()});"
     yield f"    if (result == MPI_SUCCESS && *{made} != {none})"
     yield f"        shim_remember_{made}(*{made}, tag);"
     yield "    return result;"
 
 
 def wrapper_warrive(f):
-    yield from watched(f, peer="SHIM_MEMBER_ALL")
+    yield from watched(f, peer="SHIM_DOMAIN_RANK_ALL")
     if f.arg("info"):
         yield "    if (info != MPI_INFO_NULL)"
     indent = "    " * (2 if f.arg("info") else 1)
@@ -329,8 +329,8 @@ def wrapper_farrive(f):
 
 def wrapper_wake(f):
     change = {"Win_lock": 1, "Win_unlock": -1}.get(f.name.removesuffix("_all"))
-    yield f"    int member = shim_wake_target(win, {f.arg('rank') or 'SHIM_RANKS_ALL'});"
-    yield f"    int result = SHIM_WATCH_OR_CALL(member, {f.direct()});"
+    yield f"    int domain_rank = shim_wake_target(win, {f.arg('rank') or 'SHIM_RANKS_ALL'});"
+    yield f"    int result = SHIM_WATCH_OR_CALL(domain_rank, {f.direct()});"
     if change:
         yield f"    shim_window_locked(win, result == MPI_SUCCESS ? {change} : 0);"
     yield "    return result;"

@@ -12,10 +12,10 @@
  *
  * Every rank writes into its record how much t and u there have been so far, a moment: when it
  * arrives at the call in which an iteration ends, and when it has waited there.  The ranks wait for
- * each other in every iteration, so iterations end at the same time in all ranks.  The first member
- * of the job cuts time where its own iterations end, and takes the differences of all members in
- * each interval.  Between two moments of another rank it interpolates.  It judges an interval an iteration
- * or two later, when the other ranks have written their moments as well.
+ * each other in every iteration, so iterations end at the same time in all ranks.  The first rank
+ * of the job cuts time where its own iterations end, and takes the differences of all ranks of the
+ * domain in each interval.  Between two moments of another rank it interpolates.  It judges an
+ * interval an iteration or two later, when the other ranks have written their moments as well.
  *
  * Oversubscribed (n > C), several ranks take turns on a core: rank r is on core r * C / n, and t is
  * the sum over the ranks of a core.  u is then the larger of what a rank needs and an equal share
@@ -31,8 +31,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The least distance of two moments.  APART_US: us for each member, whose moments cost some 0.1 us
- * to read.  CPU_APART_US: where a moment takes a system call, for CPU time. */
+/* The least distance of two moments.  APART_US: us for each domain rank, whose moments cost some
+ * 0.1 us to read.  CPU_APART_US: where a moment takes a system call, for CPU time. */
 enum { APART_US = 10, CPU_APART_US = 1000 };
 
 static bool oversubscribed(const struct shim_estimate *e) { return e->own < 1; }
@@ -52,10 +52,10 @@ static double cpu_ns(const struct shim_estimate *e, const struct inv_record *r)
 void shim_estimate_start(struct shim_estimate *e, uint64_t now)
 {
     struct inv_record *r = inv_own_record();
-    if (!r || shim_world.members < 1)
+    if (!r || shim_world.domain_ranks < 1)
         return;
     memset(e, 0, sizeof *e);
-    e->own = (double)inv_process.ncores / shim_world.members;
+    e->own = (double)inv_process.ncores / shim_world.domain_ranks;
     e->began = e->noted = e->judged = now;
     if (is_cpu_time(e))
         e->cpu_start_ns = inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -118,11 +118,11 @@ static bool interpolate_sum(const struct shim_estimate *e, struct inv_record *r,
 /* --- intervals */
 
 /* Adds an interval, in which these have computed so much more. */
-static void add_piece(struct shim_estimate *e, const struct shim_sum *now, int members)
+static void add_piece(struct shim_estimate *e, const struct shim_sum *now, int domain_ranks)
 {
     double slowest = 0, useful = 0, of_core = 0, all = 0;
     int core = -1;
-    for (int i = 0; i < members; i++) {
+    for (int i = 0; i < domain_ranks; i++) {
         double t = now[i].alone - e->then[i].alone;
         double u = oversubscribed(e) ? t : now[i].useful - e->then[i].useful;
         int its_core = oversubscribed(e) ? (int)(i * e->own) : i;
@@ -147,14 +147,14 @@ static void store_ns(_Atomic uint64_t *to, double ns)
 static bool judge_piece(struct shim_estimate *e, struct inv_record *r, uint64_t end)
 {
     struct shim_sum now[INV_MAX_SLOTS];
-    int members = atomic_load_explicit(&shim_world.members, memory_order_acquire);
-    inv_assert(members >= 1 && members <= INV_MAX_SLOTS);
-    for (int i = 0; i < members; i++)
-        if (!interpolate_sum(e, inv_record_at(inv_process.table, shim_world.member[i].slot), end,
-                             &now[i]))
+    int domain_ranks = atomic_load_explicit(&shim_world.domain_ranks, memory_order_acquire);
+    inv_assert(domain_ranks >= 1 && domain_ranks <= INV_MAX_SLOTS);
+    for (int i = 0; i < domain_ranks; i++)
+        if (!interpolate_sum(e, inv_record_at(inv_process.table, shim_world.domain_rank[i].slot),
+                             end, &now[i]))
             return false;
-    add_piece(e, now, members);
-    memcpy(e->then, now, (size_t)members * sizeof *now);
+    add_piece(e, now, domain_ranks);
+    memcpy(e->then, now, (size_t)domain_ranks * sizeof *now);
     e->judged_ns += (double)shim_ticks_to_ns(end - e->judged);
     e->judged = end;
     store_ns(&r->slowest_ns, e->slowest_ns);
@@ -195,7 +195,7 @@ static struct shim_sum current_sum(const struct shim_estimate *e, struct inv_rec
 
 static bool is_apart(const struct shim_estimate *e, uint64_t now)
 {
-    uint64_t us = APART_US * (uint64_t)shim_world.members;
+    uint64_t us = APART_US * (uint64_t)shim_world.domain_ranks;
     us = is_cpu_time(e) && us < CPU_APART_US ? CPU_APART_US : us;
     return now - e->noted >= us * shim_clock.us;
 }
@@ -220,7 +220,7 @@ void shim_estimate_iteration(struct shim_estimate *e, uint64_t now, double usefu
         e->now = current_sum(e, r, useful_ns, core_ns);
     if (apart)
         note_moment(e, r, now, e->now);
-    if (shim_world.me == 0 && shim_world.members > 1 && (apart || e->arrived))
+    if (shim_world.me == 0 && shim_world.domain_ranks > 1 && (apart || e->arrived))
         end_piece(e, r, apart ? now : e->arrived);
     e->arrived = 0;
 }

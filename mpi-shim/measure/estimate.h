@@ -25,15 +25,15 @@ struct shim_estimate {
     uint64_t began, noted, arrived;
     uint64_t cpu_start_ns;
 
-    /* the first member's: intervals that are to be judged when all have a moment after them */
+    /* of domain rank 0: intervals that are to be judged when all have a moment after them */
     uint64_t pending[SHIM_ESTIMATE_PENDING]; /* ticks: ends of these intervals */
     uint64_t judged;                         /* ticks: what has been judged ends here */
     unsigned count;                          /* of pending[] */
-    struct shim_sum then[INV_MAX_SLOTS]; /* of each member, until `judged` */
+    struct shim_sum then[INV_MAX_SLOTS];     /* by domain rank, until `judged` */
     double slowest_ns, unmoved_ns, judged_ns; /* as in the record */
 };
 
-/* The members of the job are known; nothing has been computed yet. */
+/* The ranks in this domain are known; nothing has been computed yet. */
 void shim_estimate_start(struct shim_estimate *e, uint64_t now_ticks);
 
 /* All of these by the thread that called MPI_Init.  This rank is in the call in which an iteration

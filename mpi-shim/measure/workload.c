@@ -152,15 +152,15 @@ static double read_rate(unsigned slot)
 static double share_of_job(double mine)
 {
     double sum = mine;
-    int silent = 0, members = shim_world.members;
-    for (int i = 0; i < members; i++) {
-        double rate = i == shim_world.me ? mine : read_rate(shim_world.member[i].slot);
+    int silent = 0, domain_ranks = shim_world.domain_ranks;
+    for (int i = 0; i < domain_ranks; i++) {
+        double rate = i == shim_world.me ? mine : read_rate(shim_world.domain_rank[i].slot);
         sum += i == shim_world.me ? 0 : rate;
         silent += !(rate > 0);
     }
     if (silent && ++work.silent_samples < SILENT_SAMPLES)
         return 0;
-    return mine / sum * (members - silent) / members;
+    return mine / sum * (domain_ranks - silent) / domain_ranks;
 }
 
 static void announce_workload(double rate)

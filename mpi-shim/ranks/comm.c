@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * comm.c - what the shim knows of each communicator: which of its ranks are members, and
+ * comm.c - what the shim knows of each communicator: which of its ranks are in this domain, and
  * where its arrival board is (board.c makes it).
  *
- * The ranks of a managed group find out once which of them are members (setup.c).  For a
+ * The ranks of a managed group find out once which of them are in this domain (setup.c).  For a
  * communicator each rank only translates rank numbers, which is local.
  */
 #define _GNU_SOURCE
@@ -59,8 +59,8 @@ static bool in_managed_group(struct shim_comm *c, const int *peers)
     return found;
 }
 
-/* Member numbers of the ranks that messages can go to. */
-static void find_members(struct shim_comm *c)
+/* Domain ranks of the ranks that messages can go to. */
+static void find_domain_ranks(struct shim_comm *c)
 {
     int *ranks = get_world_ranks(c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group,
                                  c->handle, c->peers);
@@ -68,10 +68,11 @@ static void find_members(struct shim_comm *c)
         c->inter ? !in_managed_group(c, ranks) : !shim_managed_group_of(ranks, c->peers);
     bool all_here = !c->inter && !unmanaged;
     for (int r = 0; r < c->peers; r++) {
-        c->member_of[r] =
-            in_world(ranks[r]) ? shim_world.member_of[ranks[r]] : SHIM_MEMBER_NONE;
-        inv_assert(c->member_of[r] >= SHIM_MEMBER_NONE && c->member_of[r] < shim_world.members);
-        if (c->member_of[r] == SHIM_MEMBER_NONE)
+        c->domain_rank_of[r] =
+            in_world(ranks[r]) ? shim_world.domain_rank_of[ranks[r]] : SHIM_DOMAIN_RANK_NONE;
+        inv_assert(c->domain_rank_of[r] >= SHIM_DOMAIN_RANK_NONE &&
+                   c->domain_rank_of[r] < shim_world.domain_ranks);
+        if (c->domain_rank_of[r] == SHIM_DOMAIN_RANK_NONE)
             all_here = false;
     }
     c->unmanaged = unmanaged;
@@ -126,11 +127,11 @@ static struct shim_comm *make_record(MPI_Comm comm)
     c->peers = c->size;
     if (c->inter)
         shim_pmpi.Comm_remote_size(comm, &c->peers);
-    c->member_of = malloc((size_t)c->peers * sizeof *c->member_of);
-    if (!c->member_of)
+    c->domain_rank_of = malloc((size_t)c->peers * sizeof *c->domain_rank_of);
+    if (!c->domain_rank_of)
         abort();
     inv_assert(c->rank >= 0 && c->rank < c->size && c->peers >= 0);
-    find_members(c);
+    find_domain_ranks(c);
     return c;
 }
 
@@ -159,7 +160,7 @@ void shim_comms_recheck(void)
         for (struct shim_comm *c = shim_comms.bucket[b]; c; c = c->next)
             if (c->unmanaged && (c->handle != MPI_COMM_WORLD || shim_world.open) &&
                 get_rank(c->handle, &rank))
-                find_members(c);
+                find_domain_ranks(c);
     pthread_mutex_unlock(&shim_comms.lock);
 }
 
@@ -191,7 +192,7 @@ static void drop_record(struct shim_comm *c)
             inv_arrival_board_free(inv_process.table, c->board_first, lines);
     }
     atomic_fetch_add_explicit(&shim_comms.drops, 1, memory_order_release);
-    free(c->member_of);
+    free(c->domain_rank_of);
     free(c);
 }
 

@@ -21,7 +21,7 @@ struct shim_comm {
     bool topology; /* has neighbours */
     bool repeated_neighbour; /* in one dimension of a grid both neighbours are the same rank */
     bool unmanaged; /* no managed group has all its ranks */
-    bool all_here; /* an intracommunicator whose ranks are all members */
+    bool all_here;  /* an intracommunicator whose ranks are all in this domain */
     bool handler_differs;   /* errhandler.c */
     unsigned handlers_seen; /* when that was found out */
     bool board_tried;
@@ -30,7 +30,7 @@ struct shim_comm {
      * arrival barrier.  line[r].epoch: collectives at which rank r has arrived */
     struct inv_arrival_line *header, *line;
     uint64_t epoch; /* of this rank's line */
-    int *member_of; /* peer rank -> member number or SHIM_MEMBER_NONE */
+    int *domain_rank_of; /* peer rank -> domain rank or SHIM_DOMAIN_RANK_NONE */
     struct shim_comm *next;
 };
 
@@ -64,11 +64,11 @@ void shim_comm_drop_all(void);
 /* There is a new managed group. */
 void shim_comms_recheck(void);
 
-SHIM_INLINE int shim_member(const struct shim_comm *c, int peer)
+SHIM_INLINE int shim_domain_rank(const struct shim_comm *c, int peer)
 {
-    return c && (unsigned)peer < (unsigned)c->peers ? c->member_of[peer]
-           : peer == MPI_ANY_SOURCE                 ? SHIM_MEMBER_ALL
-                                                    : SHIM_MEMBER_NONE;
+    return c && (unsigned)peer < (unsigned)c->peers ? c->domain_rank_of[peer]
+           : peer == MPI_ANY_SOURCE                 ? SHIM_DOMAIN_RANK_ALL
+                                                    : SHIM_DOMAIN_RANK_NONE;
 }
 /* Do all its ranks take the same path in a wrapper?  If not, each calls the blocking function. */
 static inline bool shim_managed(const struct shim_comm *c) { return c && !c->unmanaged; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * world.h - MPI_COMM_WORLD as this process knows it: its ranks, which of them are members, and
- * whether it is open.
+ * world.h - MPI_COMM_WORLD as this process knows it: its ranks, which of them are in this domain,
+ * and whether it is open.
  */
 #ifndef SHIM_WORLD_H
 #define SHIM_WORLD_H
@@ -15,22 +15,22 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Members are those ranks of MPI_COMM_WORLD (and mpi://WORLD) that are known to be processes of this
- * domain. */
+/* A domain rank is the number of a process among the ranks of MPI_COMM_WORLD (and mpi://WORLD) that
+ * are known to be in this domain, in their order there; 0 to domain_ranks - 1. */
 
 enum {
-    SHIM_MEMBER_NONE = -1, /* not in this domain, or MPI_PROC_NULL */
-    SHIM_MEMBER_ALL = -2,  /* may be any: MPI_ANY_SOURCE, a collective request */
+    SHIM_DOMAIN_RANK_NONE = -1, /* not in this domain, or MPI_PROC_NULL */
+    SHIM_DOMAIN_RANK_ALL = -2,  /* may be any: MPI_ANY_SOURCE, a collective request */
 };
 
-struct shim_member {
+struct shim_domain_rank {
     unsigned slot;
     /* The line whose `sleeping` is set while a thread of the rank sleeps in any wait.  The sleeper
      * sets it; the rank that rings it clears it with exchange. */
     struct inv_arrival_line *sleep_flag;
 };
 
-/* Written in set-up (setup.c), which joins the domain and numbers the members; `open`, and `group`
+/* Written in set-up (setup.c), which joins the domain and numbers its ranks; `open`, and `group`
  * when MPI_Finalize leaves sessions open, by session.c. */
 struct shim_world {
     bool joined;           /* the process has joined its domain, and what follows is known */
@@ -39,12 +39,12 @@ struct shim_world {
     _Atomic bool open;     /* MPI_Init has ended, and MPI_Finalize has not begun */
     bool tasks_wanted;     /* tasks run in waits (tasks.c); the same in all ranks */
     int rank, size;        /* in MPI_COMM_WORLD */
-    int me;                /* member number of this rank */
-    /* With sessions each new managed group may add members.  release: partner is any load, which
-     * finds that many elements of member[] complete. */
-    _Atomic int members;
-    struct shim_member member[INV_MAX_SLOTS];
-    int *member_of; /* world rank -> member number or SHIM_MEMBER_NONE */
+    int me;                /* domain rank of this rank */
+    /* With sessions each new managed group may add ranks.  release: partner is any load, which
+     * finds that many elements of domain_rank[] complete. */
+    _Atomic int domain_ranks;
+    struct shim_domain_rank domain_rank[INV_MAX_SLOTS];
+    int *domain_rank_of; /* world rank -> domain rank or SHIM_DOMAIN_RANK_NONE */
     bool *absent;   /* by world rank: it did not answer; NULL: none so far.  Writer: presence.c */
     MPI_Group group;
     int tag_ub;

@@ -24,7 +24,7 @@ static int duplicate_world(const struct shim_agreement *a, MPI_Comm *own)
     (void)a;
     if (shim_hooked())
         return SHIM_WATCH(
-            NULL, SHIM_MEMBER_ALL, SHIM_MEMBER_NONE,
+            NULL, SHIM_DOMAIN_RANK_ALL, SHIM_DOMAIN_RANK_NONE,
             shim_pmpi.Comm_create_group(MPI_COMM_WORLD, shim_world.group, SHIM_TAG_UNUSED, own));
     int result = shim_pmpi.Comm_idup(MPI_COMM_WORLD, own, &request);
     return shim_complete(result, &request);

@@ -147,7 +147,7 @@ static int make_own(const struct shim_agreement *a, MPI_Comm *comm)
         return result;
     snprintf(text, sizeof text, "invasive %d", a->number);
     result = SHIM_WATCH_OR_CALL(
-        SHIM_MEMBER_ALL,
+        SHIM_DOMAIN_RANK_ALL,
         shim_pmpi.Comm_create_from_group(group, text, MPI_INFO_NULL, MPI_ERRORS_RETURN, comm));
     shim_pmpi.Group_free(&group);
     return result;
@@ -199,7 +199,7 @@ int shim_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
     barrier_of_group(group, number, SHIM_SITE);
     bool lent = lend_core();
     int result = SHIM_WATCH_OR_CALL(
-        SHIM_MEMBER_NONE,
+        SHIM_DOMAIN_RANK_NONE,
         shim_pmpi.Comm_create_from_group(group, stringtag, info, errhandler, newcomm));
     if (lent)
         inv_wait_end();
@@ -228,7 +228,7 @@ int shim_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     int number = shim_text_tag(stringtag) | 1;
     barrier_of_group(local_group, number, SHIM_SITE);
     bool lent = lend_core();
-    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE,
+    int result = SHIM_WATCH_OR_CALL(SHIM_DOMAIN_RANK_NONE,
                                     shim_pmpi.Intercomm_create_from_groups(
                                         local_group, local_leader, remote_group, remote_leader,
                                         stringtag, info, errhandler, newintercomm));

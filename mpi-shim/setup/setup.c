@@ -106,13 +106,13 @@ void shim_join(MPI_Group world)
     shim_pmpi.Group_rank(world, &shim_world.rank);
     shim_pmpi.Group_size(world, &shim_world.size);
     shim_world.group = world;
-    shim_world.members = 0;
+    shim_world.domain_ranks = 0;
     shim_world.me = 0;
-    shim_world.member_of = malloc((size_t)shim_world.size * sizeof *shim_world.member_of);
-    if (!shim_world.member_of)
+    shim_world.domain_rank_of = malloc((size_t)shim_world.size * sizeof *shim_world.domain_rank_of);
+    if (!shim_world.domain_rank_of)
         abort(); /* the other ranks wait for this one */
     for (int r = 0; r < shim_world.size; r++)
-        shim_world.member_of[r] = SHIM_MEMBER_NONE;
+        shim_world.domain_rank_of[r] = SHIM_DOMAIN_RANK_NONE;
     shim_world.joined = true;
     if (inv_wanted())
         inv_join(shim_world.rank, shim_world.size, local_size());
@@ -153,7 +153,7 @@ static int leader_of(const struct shim_agreement *a, const struct shim_location 
 static void leave_lines(int first, int lines)
 {
     struct inv_arrival_line *line = inv_arrival_line_at(inv_process.table, (unsigned)first);
-    /* acq_rel: what any member did to its line comes before the lines are freed */
+    /* acq_rel: what any rank did to its line comes before the lines are freed */
     if (atomic_fetch_add_explicit(&line->epoch, 1, memory_order_acq_rel) + 1 == (uint64_t)lines)
         inv_arrival_board_free(inv_process.table, first, (unsigned)lines);
 }
@@ -189,32 +189,33 @@ static void give_lines(const struct shim_agreement *a, struct shim_location *all
         take_line(first, lines, mine);
 }
 
-/* Numbers the ranks of this domain in rank order: the members. */
-static void number_members(const struct shim_agreement *a, const struct shim_location *all,
-                           uint64_t domain)
+/* Numbers the ranks of this domain in the order of MPI_COMM_WORLD: their domain ranks. */
+static void number_domain_ranks(const struct shim_agreement *a, const struct shim_location *all,
+                                uint64_t domain)
 {
     pthread_mutex_lock(&setup.lock);
     for (int r = 0; r < a->size; r++) {
-        int world_rank = a->world_rank[r], n = shim_world.members;
+        int world_rank = a->world_rank[r], n = shim_world.domain_ranks;
         if (all[r].domain != domain || !inv_slot_valid(inv_process.table, all[r].slot) ||
-            shim_world.member_of[world_rank] != SHIM_MEMBER_NONE || n == INV_MAX_SLOTS)
+            shim_world.domain_rank_of[world_rank] != SHIM_DOMAIN_RANK_NONE || n == INV_MAX_SLOTS)
             continue;
         if (r == a->rank)
             shim_world.me = n;
         inv_assert(n >= 0 && n < INV_MAX_SLOTS && world_rank >= 0 && world_rank < shim_world.size);
-        shim_world.member[n].slot = (unsigned)all[r].slot;
-        shim_world.member[n].sleep_flag =
+        shim_world.domain_rank[n].slot = (unsigned)all[r].slot;
+        shim_world.domain_rank[n].sleep_flag =
             inv_arrival_line_at(inv_process.table, (unsigned)all[r].flag_line);
-        shim_world.member_of[world_rank] = n;
-        shim_world.members = n + 1;
+        shim_world.domain_rank_of[world_rank] = n;
+        shim_world.domain_ranks = n + 1;
     }
     pthread_mutex_unlock(&setup.lock);
 }
 
-/* Finds the members and the lines of their sleep flags.  Every rank calls shim_agreement_allgather
- * equally often, whatever happens: twice, and once more where some ranks have threads that call at
- * once.  There the line that was assigned to a rank may not be the line that it has taken. */
-static bool exchange_members(const struct shim_agreement *a)
+/* Finds the domain ranks and the lines of their sleep flags.  Every rank calls
+ * shim_agreement_allgather equally often, whatever happens: twice, and once more where some ranks
+ * have threads that call at once.  There the line that was assigned to a rank may not be the line
+ * that it has taken. */
+static bool exchange_locations(const struct shim_agreement *a)
 {
     struct shim_location *all = calloc((size_t)a->size, sizeof *all);
     if (!all)
@@ -245,7 +246,7 @@ static bool exchange_members(const struct shim_agreement *a)
     if (again)
         good = shim_agreement_allgather(a, &mine, all, sizeof mine) && good;
     if (good)
-        number_members(a, all, mine.domain);
+        number_domain_ranks(a, all, mine.domain);
     if (good && a->size == shim_world.size)
         shim_report_gather_plan(&setup.report_plan, all);
     free(firsts);
@@ -280,10 +281,10 @@ static bool all_invade(const struct shim_agreement *a)
 }
 
 /* A number that is the same in all ranks of this job in this domain, and in no other process: the
- * first member's process and the line of its sleep flag. */
+ * first domain rank's process and the line of its sleep flag. */
 static uint64_t job_number(void)
 {
-    const struct shim_member *first = &shim_world.member[0];
+    const struct shim_domain_rank *first = &shim_world.domain_rank[0];
     int32_t pid = inv_slot_at(inv_process.table, first->slot)->pid;
     uint32_t line = (uint32_t)(first->sleep_flag - inv_arrival_line_at(inv_process.table, 0));
     return (uint64_t)(uint32_t)pid << 32 | (line + 1);
@@ -390,7 +391,7 @@ static void set_up_ranks(const struct shim_agreement *a, shim_make_own *make_own
         refuse_management(why);
         return;
     }
-    bool good = exchange_members(a), hooked;
+    bool good = exchange_locations(a), hooked;
     int age;
     if (!agree_on_ways(a, good, &hooked, &age)) {
         refuse_management(a->rank == 0 ? "the core table has no room for this MPI job" : NULL);
@@ -436,7 +437,7 @@ void shim_tear_down(bool synchronised)
     }
     if (shim_world.joined)
         shim_pmpi.Group_free(&shim_world.group);
-    free(shim_world.member_of);
-    shim_world.member_of = NULL;
+    free(shim_world.domain_rank_of);
+    shim_world.domain_rank_of = NULL;
     shim_world.joined = shim_world.threads_may_call = false;
 }

@@ -73,11 +73,11 @@ int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm
     return wait.result;
 }
 
-int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site)
+int shim_wait_one(MPI_Request *request, MPI_Status *status, int domain_rank, const void *call_site)
 {
     shim_workload_call(call_site);
     int result = shim_wait_request(request, status, NULL, false, call_site);
-    shim_ring_member(member);
+    shim_ring(domain_rank);
     return result;
 }
 
@@ -87,7 +87,7 @@ static void ring_board_sleepers(const struct shim_comm *c)
     if (c->header)
         for (int r = 0; r < c->size; r++)
             if (r != c->rank && atomic_load_explicit(&c->line[r].sleeping, memory_order_acquire))
-                shim_ring_member(c->member_of[r]);
+                shim_ring(c->domain_rank_of[r]);
     if (!c->header)
         shim_ring_comm(c);
 }

@@ -26,8 +26,8 @@ int shim_check_once(shim_check *check, void *args, const void *call_site);
 /* comm and at_arrival as in struct shim_wait. */
 int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
                       bool at_arrival, const void *call_site);
-/* The same, and rings `member`, the other end of the request. */
-int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
+/* The same, and rings `domain_rank`, the other end of the request. */
+int shim_wait_one(MPI_Request *request, MPI_Status *status, int domain_rank, const void *call_site);
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
 
 #pragma GCC visibility pop

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * ring.c - rings: waking the members that sleep in a wait that this rank may have ended.
+ * ring.c - rings: waking the ranks of the domain that sleep in a wait that this rank may have
+ * ended.
  *
- * A ring costs the woken process a turn on its core.  So only members whose sleep flag is set are
+ * A ring costs the woken process a turn on its core.  So only ranks whose sleep flag is set are
  * rung, only by calls that post or complete something, and only once per sleep: the ringer clears
  * the flag.  A sleeper sets its flag, checks once more, and sleeps a short slice first.  A ring
  * that came too early to see the flag is made up for by the end of that slice, so the poster needs
@@ -19,7 +20,7 @@
 
 enum { NOTES = 4096 }; /* power of two */
 
-/* Bits of the request's handle, which may be an integer or a pointer, above the member + 3.
+/* Bits of the request's handle, which may be an integer or a pointer, above the domain rank + 3.
  * Written by shim_request_note.  relaxed: a hint that orders no other data. */
 static _Atomic uint64_t notes[NOTES];
 
@@ -32,21 +33,22 @@ static uint64_t mix_handle(MPI_Request request)
 static _Atomic uint64_t *note_of(uint64_t mix) { return &notes[mix >> 52]; }
 static uint64_t tag_of(uint64_t mix) { return mix << 16; }
 
-void shim_request_note(MPI_Request request, int member)
+void shim_request_note(MPI_Request request, int domain_rank)
 {
     uint64_t mix = mix_handle(request);
-    inv_assert(member + 3 > 0 && member < INV_MAX_SLOTS);
-    atomic_store_explicit(note_of(mix), tag_of(mix) | (uint16_t)(member + 3),
+    inv_assert(domain_rank + 3 > 0 && domain_rank < INV_MAX_SLOTS);
+    atomic_store_explicit(note_of(mix), tag_of(mix) | (uint16_t)(domain_rank + 3),
                           memory_order_relaxed);
 }
 
-int shim_request_member(MPI_Request request)
+int shim_request_peer(MPI_Request request)
 {
     uint64_t mix = mix_handle(request);
     uint64_t word = atomic_load_explicit(note_of(mix), memory_order_relaxed);
-    int member = (int)(word & 0xffff) - 3;
-    return word >> 16 == tag_of(mix) >> 16 && member < shim_world.members ? member
-                                                                          : SHIM_MEMBER_NONE;
+    int domain_rank = (int)(word & 0xffff) - 3;
+    return word >> 16 == tag_of(mix) >> 16 && domain_rank < shim_world.domain_ranks
+               ? domain_rank
+               : SHIM_DOMAIN_RANK_NONE;
 }
 
 void shim_ring_line(struct inv_arrival_line *line, unsigned slot)
@@ -57,12 +59,12 @@ void shim_ring_line(struct inv_arrival_line *line, unsigned slot)
         inv_ring_slot(slot);
 }
 
-void shim_ring_all_members(void)
+void shim_ring_all(void)
 {
-    inv_assert(shim_world.members <= INV_MAX_SLOTS);
-    for (int i = 0; i < shim_world.members; i++)
+    inv_assert(shim_world.domain_ranks <= INV_MAX_SLOTS);
+    for (int i = 0; i < shim_world.domain_ranks; i++)
         if (i != shim_world.me)
-            shim_ring_line(shim_world.member[i].sleep_flag, shim_world.member[i].slot);
+            shim_ring_line(shim_world.domain_rank[i].sleep_flag, shim_world.domain_rank[i].slot);
 }
 
 /* Yields to rung ranks that are bound to the caller's core.  Other ranks may wait for what they
@@ -80,14 +82,15 @@ void shim_ring_comm(const struct shim_comm *c)
         return;
     bool rings = false;
     for (int r = 0; r < c->peers; r++) {
-        int member = c->member_of[r];
-        inv_assert(member < shim_world.members);
-        if (member == shim_world.me)
+        int domain_rank = c->domain_rank_of[r];
+        inv_assert(domain_rank < shim_world.domain_ranks);
+        if (domain_rank == shim_world.me)
             continue;
         /* relaxed: a hint */
-        rings |= member >= 0 && atomic_load_explicit(&shim_world.member[member].sleep_flag->sleeping,
-                                                     memory_order_relaxed);
-        shim_ring_member(member);
+        rings |= domain_rank >= 0 &&
+                 atomic_load_explicit(&shim_world.domain_rank[domain_rank].sleep_flag->sleeping,
+                                      memory_order_relaxed);
+        shim_ring(domain_rank);
     }
     if (rings)
         let_rung_ranks_go_first();
@@ -106,10 +109,10 @@ void shim_ring_all_asleep(const struct shim_comm *c, bool at_arrival)
 {
     if (at_arrival && !all_have_arrived(c))
         return;
-    inv_assert(c->all_here && c->line); /* each rank is a member, and has a line */
+    inv_assert(c->all_here && c->line); /* each rank is in this domain, and has a line */
     for (int r = 0; r < c->size; r++)
         if (r != c->rank)
-            shim_ring_line(&c->line[r], shim_world.member[c->member_of[r]].slot);
+            shim_ring_line(&c->line[r], shim_world.domain_rank[c->domain_rank_of[r]].slot);
     if (at_arrival)
         let_rung_ranks_go_first();
 }
@@ -118,11 +121,11 @@ void shim_ring_set_collect(struct shim_ring_set *set, int count, const MPI_Reque
 {
     *set = (struct shim_ring_set){.all = false};
     for (int i = 0; i < count; i++) {
-        int member = shim_request_member(requests[i]);
-        inv_assert(member < INV_MAX_SLOTS);
-        if (member >= 0)
-            set->bits[member / 64] |= UINT64_C(1) << member % 64;
-        else if (member == SHIM_MEMBER_ALL)
+        int domain_rank = shim_request_peer(requests[i]);
+        inv_assert(domain_rank < INV_MAX_SLOTS);
+        if (domain_rank >= 0)
+            set->bits[domain_rank / 64] |= UINT64_C(1) << domain_rank % 64;
+        else if (domain_rank == SHIM_DOMAIN_RANK_ALL)
             set->all = true;
     }
 }
@@ -130,10 +133,10 @@ void shim_ring_set_collect(struct shim_ring_set *set, int count, const MPI_Reque
 void shim_ring_set_ring(const struct shim_ring_set *set)
 {
     if (set->all) {
-        shim_ring_member(SHIM_MEMBER_ALL);
+        shim_ring(SHIM_DOMAIN_RANK_ALL);
         return;
     }
     for (int i = 0; i < INV_SLOT_WORDS; i++)
         for (uint64_t bits = set->bits[i]; bits; bits &= bits - 1)
-            shim_ring_member(i * 64 + __builtin_ctzll(bits));
+            shim_ring(i * 64 + __builtin_ctzll(bits));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * ring.h - rings: without effect, and without a shared write, if the member does not sleep
+ * ring.h - rings: without effect, and without a shared write, if the rank does not sleep
  * (ring.c).
  */
 #ifndef SHIM_RING_H
@@ -12,22 +12,22 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Rings all other members of the world that sleep. */
-void shim_ring_all_members(void);
+/* Rings all other ranks of the domain that sleep. */
+void shim_ring_all(void);
 /* Rings the process in `slot` if its sleep flag, in `line`, is set; clears the flag. */
 void shim_ring_line(struct inv_arrival_line *line, unsigned slot);
-/* Rings this member if it sleeps.  SHIM_MEMBER_NONE: none; SHIM_MEMBER_ALL: all others. */
-SHIM_INLINE void shim_ring_member(int member)
+/* Rings this rank if it sleeps.  SHIM_DOMAIN_RANK_NONE: none; SHIM_DOMAIN_RANK_ALL: all others. */
+SHIM_INLINE void shim_ring(int domain_rank)
 {
-    inv_assert(member >= SHIM_MEMBER_ALL && member < shim_world.members);
-    if (member >= 0) {
-        const struct shim_member *m = &shim_world.member[member];
+    inv_assert(domain_rank >= SHIM_DOMAIN_RANK_ALL && domain_rank < shim_world.domain_ranks);
+    if (domain_rank >= 0) {
+        const struct shim_domain_rank *r = &shim_world.domain_rank[domain_rank];
         /* acquire: partner is the sleeper's store in wait.c; a hint, see ring.c */
-        _Atomic uint32_t *sleeping = &m->sleep_flag->sleeping;
+        _Atomic uint32_t *sleeping = &r->sleep_flag->sleeping;
         if (__builtin_expect(atomic_load_explicit(sleeping, memory_order_acquire), 0))
-            shim_ring_line(m->sleep_flag, m->slot);
-    } else if (member == SHIM_MEMBER_ALL)
-        shim_ring_all_members();
+            shim_ring_line(r->sleep_flag, r->slot);
+    } else if (domain_rank == SHIM_DOMAIN_RANK_ALL)
+        shim_ring_all();
 }
 void shim_ring_comm(const struct shim_comm *c);
 /* Ring the ranks that sleep in a collective of c.  at_arrival: only if all ranks have arrived. */
@@ -43,15 +43,15 @@ SHIM_INLINE void shim_ring_sleepers(const struct shim_comm *c, bool at_arrival)
 }
 static inline void shim_ring_rank(const struct shim_comm *c, int peer)
 {
-    shim_ring_member(shim_member(c, peer));
+    shim_ring(shim_domain_rank(c, peer));
 }
 
-/* The member that may wait for a request's completion.  The table is fixed and forgets on
- * collision: a lost ring costs that member a timer period. */
-void shim_request_note(MPI_Request request, int member);
-int shim_request_member(MPI_Request request);
+/* The domain rank of the process that may wait for a request's completion.  The table is fixed and
+ * forgets on collision: a lost ring costs that rank a timer period. */
+void shim_request_note(MPI_Request request, int domain_rank);
+int shim_request_peer(MPI_Request request);
 
-/* A set of members, for calls on many requests. */
+/* A set of domain ranks, for calls on many requests. */
 struct shim_ring_set {
     uint64_t bits[INV_SLOT_WORDS];
     bool all;

@@ -65,7 +65,7 @@ enum { ARRIVED_US = 50, RING_US = 100 };
 /* By the first rank's decision; 0: waits lend. */
 static uint64_t hold_until(void)
 {
-    const struct inv_slot *first = inv_slot_at(inv_process.table, shim_world.member[0].slot);
+    const struct inv_slot *first = inv_slot_at(inv_process.table, shim_world.domain_rank[0].slot);
     uint32_t word = atomic_load_explicit(&first->short_waits, memory_order_relaxed);
     return word != 0 ? shim_short_waits_hold_until(word, inv_now_ns()) : 0;
 }
@@ -179,10 +179,10 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
 /* Sets or clears the sleep flags.  The caller checks again before it sleeps. */
 static void show_sleeping(struct shim_comm *c, bool sleeping)
 {
-    inv_assert(shim_world.me >= 0 && shim_world.me < shim_world.members);
+    inv_assert(shim_world.me >= 0 && shim_world.me < shim_world.domain_ranks);
     inv_assert(!c || !c->line || (c->rank >= 0 && c->rank < c->size));
     /* release: partner is the acquire load in ring.c and arrival.c */
-    atomic_store_explicit(&shim_world.member[shim_world.me].sleep_flag->sleeping, sleeping,
+    atomic_store_explicit(&shim_world.domain_rank[shim_world.me].sleep_flag->sleeping, sleeping,
                           memory_order_release);
     if (c && c->line)
         atomic_store_explicit(&c->line[c->rank].sleeping, sleeping, memory_order_release);
@@ -214,14 +214,14 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
 
 uint64_t shim_sharing(void)
 {
-    return ((uint64_t)shim_world.members + inv_process.ncores - 1) / inv_process.ncores;
+    return ((uint64_t)shim_world.domain_ranks + inv_process.ncores - 1) / inv_process.ncores;
 }
 
 /* A wait without rings is prolonged by at most LONG_SLICE_NS, or 1/64 of it. */
 static int64_t longest_slice(const struct shim_sleep *s)
 {
     int64_t part = (int64_t)(shim_ticks_to_ns(shim_ticks() - s->start) / SLICE_PART);
-    if (shim_world.members < shim_world.size || part < LONG_SLICE_NS)
+    if (shim_world.domain_ranks < shim_world.size || part < LONG_SLICE_NS)
         return LONG_SLICE_NS;
     return part < LONGEST_SLICE_NS ? part : LONGEST_SLICE_NS;
 }
@@ -302,7 +302,7 @@ static bool check_before_sleep(struct shim_wait *w, struct shim_sleep *s, uint64
         if (w->done(w))
             return true;
         if (shim_thread.heard && shim_sleep_arrived(s))
-            shim_ring_all_members();
+            shim_ring_all();
         uint64_t now = shim_ticks();
         if (now >= s->check_until || now >= end)
             return false;

@@ -55,7 +55,8 @@ struct shim_sleep {
     uint64_t rang;          /* ticks: when this thread last rang for something that arrived */
 };
 
-/* How many ranks share a core of the domain: members / cores, rounded up; 1 with enough cores. */
+/* How many ranks share a core of the domain: ranks in the domain / cores, rounded up; 1 with enough
+ * cores. */
 uint64_t shim_sharing(void);
 /* The calling thread, in a wait since `start` (ticks), lends its core.  counted: see struct
  * shim_sleep. */

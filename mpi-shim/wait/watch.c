@@ -54,8 +54,8 @@ void shim_watch_abandoned(void)
 
 static void ring_others(void)
 {
-    shim_ring_member(shim_watch.peer[0]);
-    shim_ring_member(shim_watch.peer[1]);
+    shim_ring(shim_watch.peer[0]);
+    shim_ring(shim_watch.peer[1]);
     if (shim_watch.comm)
         shim_ring_sleepers(shim_watch.comm, shim_watch.at_arrival);
 }

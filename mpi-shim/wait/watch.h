@@ -25,7 +25,7 @@ struct shim_watch {
     struct shim_site *site; /* NULL: this thread is in no watched call */
     uintptr_t frame;        /* shim_thread.frame when the call began */
     struct shim_comm *comm; /* a collective's, else NULL */
-    int peer[2];            /* members that may wait for what this call does */
+    int peer[2];            /* domain ranks that may wait for what this call does */
     bool at_arrival;        /* no rank leaves the collective before all have arrived */
     bool asleep;
     bool slept;     /* is or was asleep in this call; valid if start is not 0 */
@@ -60,7 +60,8 @@ SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm
     shim_watch.start = 0;
 }
 
-/* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
+/* The domain ranks, or SHIM_DOMAIN_RANK_NONE, are rung when the call turns out to be long, and at
+ * its end. */
 static inline void shim_watch_begin(struct shim_comm *comm, bool at_arrival, int peer, int other)
 {
     if (__builtin_expect(shim_watch.site != NULL, 0))
@@ -83,9 +84,9 @@ SHIM_INLINE void shim_watch_over(void)
 
 static inline void shim_watch_end(void)
 {
-    shim_ring_member(shim_watch.peer[0]);
+    shim_ring(shim_watch.peer[0]);
     if (shim_watch.peer[1] != shim_watch.peer[0])
-        shim_ring_member(shim_watch.peer[1]);
+        shim_ring(shim_watch.peer[1]);
     if (shim_watch.comm)
         shim_ring_sleepers(shim_watch.comm, shim_watch.at_arrival);
     shim_watch_over();
@@ -102,13 +103,13 @@ unsigned shim_polled(unsigned polls, unsigned how);
         result_;                                                                                   \
     })
 /* The same if the library calls the shim while it polls; else calls the function unwatched. */
-#define SHIM_WATCH_OR_CALL(peer, call)                                                             \
-    (shim_hooked() ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
+#define SHIM_WATCH_OR_CALL(peer, call) \
+    (shim_hooked() ? SHIM_WATCH(NULL, peer, SHIM_DOMAIN_RANK_NONE, call) : (call))
 /* A collective of an unmanaged communicator, watched.  With ranks of other jobs it may be long, and
  * spawned ranks may need the core of this one meanwhile. */
-#define SHIM_WATCH_UNMANAGED(c, call)                                                              \
-    (shim_hooked() && (c) && (c)->unmanaged                                                        \
-         ? SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, call)                                 \
+#define SHIM_WATCH_UNMANAGED(c, call)                                        \
+    (shim_hooked() && (c) && (c)->unmanaged                                  \
+         ? SHIM_WATCH(c, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE, call) \
          : (call))
 
 #pragma GCC visibility pop
