@@ -19,9 +19,9 @@
 
 enum {
 #ifndef INV_SMALL
-    INV_SITES = 256,     /* call sites; what has no room is added up in the first */
-    INV_FUNCTIONS = 64,  /* outlined functions; the same */
-    INV_MODULES = 8,     /* files that these are in; functions of others have no name */
+    INV_SITES = 256,    /* call sites; what has no room is added up in the first */
+    INV_FUNCTIONS = 64, /* outlined functions; the same */
+    INV_MODULES = 8,    /* files that these are in; functions of others have no name */
 #else
     INV_SITES = 16,
     INV_FUNCTIONS = 4,
@@ -31,7 +31,7 @@ enum {
     INV_CONTROL_VALUES = 33,
     INV_CONTROL_BYTES = 48,
     INV_CLASSES = 16, /* classes of iterations */
-    INV_MOMENTS = 64, /* a power of two */
+    INV_SAMPLES = 64, /* a power of two */
     INV_FUNCTION_BYTES = 48,
     INV_SYMBOL_BYTES = 96,
     INV_MODULE_BYTES = 248,
@@ -63,7 +63,7 @@ struct inv_class {
 };
 
 /* What a process has computed until the end of an iteration; see mpi-shim/measure/estimate.c. */
-struct inv_moment {
+struct inv_sample {
     _Atomic uint64_t ticks; /* of the processor's counter */
     _Atomic uint64_t alone_ns, useful_ns;
 };
@@ -119,8 +119,8 @@ struct inv_record {
     /* Of the first rank of a job on its node: sums over iterations of the useful time of the slowest
      * rank, as it was and had no core moved; and how much of the time is in these. */
     _Atomic uint64_t slowest_ns, slowest_unmoved_ns, judged_ns;
-    _Atomic uint64_t moments; /* ever written; release, after the moment */
-    struct inv_moment moment[INV_MOMENTS]; /* the last ones, in a circle */
+    _Atomic uint64_t samples;              /* ever written; release, after the sample */
+    struct inv_sample sample[INV_SAMPLES]; /* the last ones, in a circle */
     struct inv_class class[INV_CLASSES];
     /* The OpenMP runtime's.  The largest team that an outermost region has asked for; 0: there was
      * none.  And a sample of switches from context to context, with the time that they took. */

@@ -10,12 +10,12 @@
  * since it could not have used more than its own, and with fewer it was as quick as it can be.  An
  * iteration ends when its slowest rank is done, so it would have taken longer by max t - max u.
  *
- * Every rank writes into its record how much t and u there have been so far, a moment: when it
+ * Every rank writes into its record how much t and u there have been so far, a sample: when it
  * arrives at the call in which an iteration ends, and when it has waited there.  The ranks wait for
  * each other in every iteration, so iterations end at the same time in all ranks.  The first rank
  * of the job cuts time where its own iterations end, and takes the differences of all ranks of the
- * domain in each interval.  Between two moments of another rank it interpolates.  It judges an
- * interval an iteration or two later, when the other ranks have written their moments as well.
+ * domain in each interval.  Between two samples of another rank it interpolates.  It judges an
+ * interval an iteration or two later, when the other ranks have written their samples as well.
  *
  * Oversubscribed (n > C), several ranks take turns on a core: rank r is on core r * C / n, and t is
  * the sum over the ranks of a core.  u is then the larger of what a rank needs and an equal share
@@ -31,8 +31,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The least distance of two moments.  APART_US: us for each domain rank, whose moments cost some
- * 0.1 us to read.  CPU_APART_US: where a moment takes a system call, for CPU time. */
+/* The least distance of two samples.  APART_US: us for each domain rank, whose samples cost some
+ * 0.1 us to read.  CPU_APART_US: where a sample takes a system call, for CPU time. */
 enum { APART_US = 10, CPU_APART_US = 1000 };
 
 static bool oversubscribed(const struct shim_estimate *e) { return e->own < 1; }
@@ -61,41 +61,42 @@ void shim_estimate_start(struct shim_estimate *e, uint64_t now)
         e->cpu_start_ns = inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* --- moments */
+/* --- samples */
 
-static void note_moment(struct shim_estimate *e, struct inv_record *r, uint64_t now,
-                        struct shim_sum sum)
+static void write_sample(struct shim_estimate *e, struct inv_record *r, uint64_t now,
+                         struct shim_sum sum)
 {
-    uint64_t n = atomic_load_explicit(&r->moments, memory_order_relaxed);
-    struct inv_moment *m = &r->moment[n % INV_MOMENTS];
-    atomic_store_explicit(&m->ticks, now, memory_order_relaxed);
-    atomic_store_explicit(&m->alone_ns, (uint64_t)sum.alone, memory_order_relaxed);
-    atomic_store_explicit(&m->useful_ns, (uint64_t)sum.useful, memory_order_relaxed);
-    /* release: partner is the acquire in interpolate_sum, which then sees the moment */
-    atomic_store_explicit(&r->moments, n + 1, memory_order_release);
+    uint64_t n = atomic_load_explicit(&r->samples, memory_order_relaxed);
+    struct inv_sample *s = &r->sample[n % INV_SAMPLES];
+    atomic_store_explicit(&s->ticks, now, memory_order_relaxed);
+    atomic_store_explicit(&s->alone_ns, (uint64_t)sum.alone, memory_order_relaxed);
+    atomic_store_explicit(&s->useful_ns, (uint64_t)sum.useful, memory_order_relaxed);
+    /* release: partner is the acquire in interpolate_sum, which then sees the sample */
+    atomic_store_explicit(&r->samples, n + 1, memory_order_release);
     e->noted = now;
 }
 
-static struct shim_sum read_sum(const struct inv_moment *m)
+static struct shim_sum read_sum(const struct inv_sample *s)
 {
     return (struct shim_sum){
-        (double)atomic_load_explicit((_Atomic uint64_t *)&m->alone_ns, memory_order_relaxed),
-        (double)atomic_load_explicit((_Atomic uint64_t *)&m->useful_ns, memory_order_relaxed)};
+        (double)atomic_load_explicit((_Atomic uint64_t *)&s->alone_ns, memory_order_relaxed),
+        (double)atomic_load_explicit((_Atomic uint64_t *)&s->useful_ns, memory_order_relaxed)};
 }
 
-/* What a rank had computed by then.  False: it has no moment after that yet.  Moments that are
- * written over meanwhile were long before: they say too much, by what the next interval lacks then. */
+/* What a rank had computed by then.  False: it has no sample after that yet.  Samples that are
+ * written over meanwhile were long before: they say too much, by what the next interval lacks then.
+ */
 static bool interpolate_sum(const struct shim_estimate *e, struct inv_record *r, uint64_t then,
                             struct shim_sum *sum)
 {
-    /* acquire: partner is the release in note_moment */
-    uint64_t n = atomic_load_explicit(&r->moments, memory_order_acquire);
+    /* acquire: partner is the release in write_sample */
+    uint64_t n = atomic_load_explicit(&r->samples, memory_order_acquire);
     struct shim_sum after = {0}, before = {0};
     uint64_t ticks_after = 0, ticks = 0;
-    for (uint64_t i = n; i > 0 && n - i < INV_MOMENTS - 1; i--) {
-        const struct inv_moment *m = &r->moment[(i - 1) % INV_MOMENTS];
-        ticks = atomic_load_explicit((_Atomic uint64_t *)&m->ticks, memory_order_relaxed);
-        before = read_sum(m);
+    for (uint64_t i = n; i > 0 && n - i < INV_SAMPLES - 1; i--) {
+        const struct inv_sample *s = &r->sample[(i - 1) % INV_SAMPLES];
+        ticks = atomic_load_explicit((_Atomic uint64_t *)&s->ticks, memory_order_relaxed);
+        before = read_sum(s);
         if (ticks <= then)
             break;
         after = before;
@@ -105,7 +106,7 @@ static bool interpolate_sum(const struct shim_estimate *e, struct inv_record *r,
         *sum = before;
         return n && ticks == then;
     }
-    if (ticks > then && n < INV_MOMENTS) { /* before its first: since nothing */
+    if (ticks > then && n < INV_SAMPLES) { /* before its first: since nothing */
         before = (struct shim_sum){0, 0};
         ticks = e->began;
     }
@@ -143,7 +144,7 @@ static void store_ns(_Atomic uint64_t *to, double ns)
     atomic_store_explicit(to, (uint64_t)ns, memory_order_relaxed);
 }
 
-/* False: another rank has no moment after it yet. */
+/* False: another rank has no sample after it yet. */
 static bool judge_piece(struct shim_estimate *e, struct inv_record *r, uint64_t end)
 {
     struct shim_sum now[INV_MAX_SLOTS];
@@ -205,7 +206,7 @@ void shim_estimate_arrival(struct shim_estimate *e, uint64_t now, double useful_
     struct inv_record *r = inv_own_record();
     if (!r || !(e->own > 0) || !is_apart(e, now))
         return;
-    note_moment(e, r, now, current_sum(e, r, useful_ns, core_ns));
+    write_sample(e, r, now, current_sum(e, r, useful_ns, core_ns));
     e->arrived = now;
 }
 
@@ -219,7 +220,7 @@ void shim_estimate_iteration(struct shim_estimate *e, uint64_t now, double usefu
     if (!is_cpu_time(e) || apart)
         e->now = current_sum(e, r, useful_ns, core_ns);
     if (apart)
-        note_moment(e, r, now, e->now);
+        write_sample(e, r, now, e->now);
     if (shim_world.me == 0 && shim_world.domain_ranks > 1 && (apart || e->arrived))
         end_piece(e, r, apart ? now : e->arrived);
     e->arrived = 0;

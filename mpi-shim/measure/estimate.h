@@ -20,12 +20,12 @@ struct shim_sum {
 struct shim_estimate {
     double own;     /* cores of a rank; less than one: oversubscribed */
     struct shim_sum now; /* of this rank */
-    /* ticks: nothing had been computed; its last moment; and one in the call in which the iteration
+    /* ticks: nothing had been computed; its last sample; and one in the call in which the iteration
      * ends, 0 none */
     uint64_t began, noted, arrived;
     uint64_t cpu_start_ns;
 
-    /* of domain rank 0: intervals that are to be judged when all have a moment after them */
+    /* of domain rank 0: intervals that are to be judged when all have a sample after them */
     uint64_t pending[SHIM_ESTIMATE_PENDING]; /* ticks: ends of these intervals */
     uint64_t judged;                         /* ticks: what has been judged ends here */
     unsigned count;                          /* of pending[] */
