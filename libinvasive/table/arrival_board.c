@@ -60,7 +60,7 @@ int inv_arrival_board_alloc(struct inv_table *t, unsigned lines)
             continue;
         for (unsigned i = first; i < first + lines; i++) {
             struct inv_arrival_line *line = inv_arrival_line_at(t, i);
-            atomic_store_explicit(&line->epoch, 0, memory_order_relaxed);
+            atomic_store_explicit(&line->count, 0, memory_order_relaxed);
             atomic_store_explicit(&line->slot, 0, memory_order_relaxed);
             atomic_store_explicit(&line->sleeping, 0, memory_order_relaxed);
         }

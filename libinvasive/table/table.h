@@ -211,7 +211,8 @@ struct inv_slot {
 
 /* A line of an arrival board (arrival_board.h). */
 struct inv_arrival_line {
-    _Atomic uint64_t epoch;
+    _Atomic uint64_t count; /* of a rank: collectives that it has come to; of a board's head: ranks
+                               that have left */
     _Atomic uint32_t slot; /* slot + 1 of the writer, 0 none */
     _Atomic uint32_t sleeping;
 } __attribute__((aligned(64)));

@@ -498,10 +498,10 @@ static void test_arrival_board(void)
     int a = inv_arrival_board_alloc(t, 3), b = inv_arrival_board_alloc(t, 130);
     int c = inv_arrival_board_alloc(t, 1);
     CHECK(a == 0 && b == 3 && c == 133 && inv_arrival_board_alloc(t, INV_ARRIVAL_LINES) == -1);
-    atomic_store(&inv_arrival_line_at(t, 50)->epoch, 7);
+    atomic_store(&inv_arrival_line_at(t, 50)->count, 7);
     inv_arrival_board_free(t, b, 130);
     CHECK(inv_arrival_board_alloc(t, 131) == 134 && inv_arrival_board_alloc(t, 130) == 3);
-    CHECK(atomic_load(&inv_arrival_line_at(t, 50)->epoch) == 0);
+    CHECK(atomic_load(&inv_arrival_line_at(t, 50)->count) == 0);
     CHECK(inv_arrival_board_alloc(t, INV_ARRIVAL_LINES - 134 - 131) == 265);
     CHECK(inv_arrival_board_alloc(t, 1) == -1);
     inv_arrival_board_free(t, 4095, 1);

@@ -36,10 +36,10 @@ enum { CHECKS_PER_PROGRESS = 64, SOON_US = 1000 };
 static bool all_arrived(struct shim_arrival *a)
 {
     struct shim_comm *c = a->comm;
-    /* acquire: partner is the release store in shim_arrival_begin; orders only the epoch itself */
+    /* acquire: partner is the release store in shim_arrival_begin; orders only the count itself */
     while (a->next < c->size &&
-           (int64_t)(atomic_load_explicit(&c->line[a->next].epoch, memory_order_acquire) -
-                     c->epoch) >= 0)
+           (int64_t)(atomic_load_explicit(&c->line[a->next].count, memory_order_acquire) -
+                     c->arrivals) >= 0)
         a->next++;
     inv_assert(a->next <= c->size);
     return a->next == c->size;
@@ -78,7 +78,8 @@ static bool check_all_awake(struct shim_wait *w)
     if (atomic_load_explicit(&c->header->sleeping, memory_order_acquire) == 0)
         return true;
     for (int r = 0; r < c->size; r++)
-        if ((int64_t)(atomic_load_explicit(&c->line[r].epoch, memory_order_acquire) - c->epoch) > 0)
+        if ((int64_t)(atomic_load_explicit(&c->line[r].count, memory_order_acquire) - c->arrivals) >
+            0)
             return true;
     return false;
 }
@@ -120,7 +121,7 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
     inv_assert((c->line == NULL) == (c->header == NULL));
     /* release: partner is the acquire load in all_arrived() */
     if (c->line)
-        atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
+        atomic_store_explicit(&c->line[c->rank].count, ++c->arrivals, memory_order_release);
     if (shim_hooked()) {
         /* With a core for each rank, sleepers wake up while this rank sends.  Else they might wake
          * up on its core before it has sent anything, so they are rung at its first poll. */

@@ -32,7 +32,7 @@ SHIM_INLINE bool shim_fast_path_peer(const struct shim_comm *c, int peer)
 SHIM_INLINE void shim_fast_path_arrival(struct shim_site *site, struct shim_comm *c)
 {
     /* release: partner is the acquire load in all_arrived(), arrival.c */
-    atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
+    atomic_store_explicit(&c->line[c->rank].count, ++c->arrivals, memory_order_release);
     if (!inv_process.anonymous)
         shim_ring_sleepers(c, true);
     shim_watch_start(site, c, true, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE);

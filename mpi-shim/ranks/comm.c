@@ -187,7 +187,7 @@ static void drop_record(struct shim_comm *c)
     if (c->board_first >= 0) {
         unsigned lines = (unsigned)c->size + 1;
         /* acq_rel: what any rank did to a line comes before it is freed */
-        if (atomic_fetch_add_explicit(&c->header->epoch, 1, memory_order_acq_rel) + 1 ==
+        if (atomic_fetch_add_explicit(&c->header->count, 1, memory_order_acq_rel) + 1 ==
             (uint64_t)c->size)
             inv_arrival_board_free(inv_process.table, c->board_first, lines);
     }

@@ -26,10 +26,10 @@ struct shim_comm {
     unsigned handlers_seen; /* when that was found out */
     bool board_tried;
     int board_first; /* line number, -1 none */
-    /* header->epoch: ranks that have dropped the board.  header->sleeping: ranks that sleep in an
-     * arrival barrier.  line[r].epoch: collectives at which rank r has arrived */
+    /* header->count: ranks that have dropped the board.  header->sleeping: ranks that sleep in an
+     * arrival barrier.  line[r].count: collectives at which rank r has arrived */
     struct inv_arrival_line *header, *line;
-    uint64_t epoch; /* of this rank's line */
+    uint64_t arrivals; /* of this rank, as in its line */
     int *domain_rank_of; /* peer rank -> domain rank or SHIM_DOMAIN_RANK_NONE */
     struct shim_comm *next;
 };

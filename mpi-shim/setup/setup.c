@@ -154,7 +154,7 @@ static void leave_lines(int first, int lines)
 {
     struct inv_arrival_line *line = inv_arrival_line_at(inv_process.table, (unsigned)first);
     /* acq_rel: what any rank did to its line comes before the lines are freed */
-    if (atomic_fetch_add_explicit(&line->epoch, 1, memory_order_acq_rel) + 1 == (uint64_t)lines)
+    if (atomic_fetch_add_explicit(&line->count, 1, memory_order_acq_rel) + 1 == (uint64_t)lines)
         inv_arrival_board_free(inv_process.table, first, (unsigned)lines);
 }
 

@@ -98,9 +98,10 @@ void shim_ring_comm(const struct shim_comm *c)
 
 static bool all_have_arrived(const struct shim_comm *c)
 {
-    /* acquire: partner is the release store in shim_arrival_begin; orders only the epoch itself */
+    /* acquire: partner is the release store in shim_arrival_begin; orders only the count itself */
     for (int r = 0; r < c->size; r++)
-        if ((int64_t)(atomic_load_explicit(&c->line[r].epoch, memory_order_acquire) - c->epoch) < 0)
+        if ((int64_t)(atomic_load_explicit(&c->line[r].count, memory_order_acquire) - c->arrivals) <
+            0)
             return false;
     return true;
 }
