@@ -116,7 +116,8 @@ static struct cost decide(struct world *w, const struct rmd_policy *policy)
     bool worthwhile = rmd_policy_worthwhile(policy, &w->snapshot, w->target);
     cost.policy_us = now_us(CLOCK_THREAD_CPUTIME_ID) - start;
     for (unsigned i = 0; worthwhile && i < w->snapshot.nprocs; i++)
-        w->placed[i] = (struct rmd_placed){.target = w->target[i], .keep = -1, .wish = -1};
+        w->placed[i] =
+            (struct rmd_placed){.target = w->target[i], .main_core = -1, .preferred = -1};
     if (worthwhile)
         cost.moved = rmd_place_on(&w->machine, w->owner, NULL, w->placed, w->snapshot.nprocs);
     cost.all_us = now_us(CLOCK_THREAD_CPUTIME_ID) - start;

@@ -142,10 +142,10 @@ extern void __tsan_init (void) __attribute__((weak));
 
 const char *gomp_contexts_hindrance (void)
 {
-    const char *wish = inv_getenv("INVASIVE_CONTEXTS");
+    const char *setting = inv_getenv("INVASIVE_CONTEXTS");
     if (inv_mpi_tasks_asked())
         return "INVASIVE_MPI_TASKS"; /* taskpoint.c counts by kernel thread */
-    if (wish && strcmp(wish, "off") == 0)
+    if (setting && strcmp(setting, "off") == 0)
         return "INVASIVE_CONTEXTS";
     if (__asan_init || __tsan_init)
         return "a sanitizer";

@@ -70,19 +70,20 @@ void gomp_team_find_limit (void (*fn) (void *), unsigned requested)
 
 static void check_bind (void)
 {
-    const char *wish = inv_getenv("INVASIVE_BIND");
-    if (wish && strcmp(wish, "strict") != 0 && strcmp(wish, "elastic") != 0)
-        gomp_error("INVASIVE_BIND is '%s', which is neither strict nor elastic: ignored", wish);
+    const char *setting = inv_getenv("INVASIVE_BIND");
+    if (setting && strcmp(setting, "strict") != 0 && strcmp(setting, "elastic") != 0)
+        gomp_error("INVASIVE_BIND is '%s', which is neither strict nor elastic: ignored", setting);
 }
 
 void gomp_team_initialize (void)
 {
-    const char *wish = inv_getenv("INVASIVE_TEAM");
+    const char *setting = inv_getenv("INVASIVE_TEAM");
     check_bind();
-    if (!wish || strcmp(wish, "fixed") == 0)
+    if (!setting || strcmp(setting, "fixed") == 0)
         return;
-    if (strcmp(wish, "adaptive") != 0) {
-        gomp_error("INVASIVE_TEAM is '%s', which is neither fixed nor adaptive: it is fixed", wish);
+    if (strcmp(setting, "adaptive") != 0) {
+        gomp_error("INVASIVE_TEAM is '%s', which is neither fixed nor adaptive: it is fixed",
+                   setting);
         return;
     }
     if (!inv_wanted())

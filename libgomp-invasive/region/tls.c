@@ -121,15 +121,15 @@ enum {
 
 static int decide_binding (void)
 {
-    const char *wish = inv_getenv("INVASIVE_BIND");
-    if (wish && strcmp(wish, "strict") == 0)
+    const char *setting = inv_getenv("INVASIVE_BIND");
+    if (setting && strcmp(setting, "strict") == 0)
         return STRICT;
     bool found = false;
     dl_iterate_phdr(has_own_tls, &found);
     if (found)
-        return wish && strcmp(wish, "elastic") == 0 ? ELASTIC : STRICT;
+        return setting && strcmp(setting, "elastic") == 0 ? ELASTIC : STRICT;
     dl_iterate_phdr(ties_to_thread, &found);
-    return !found ? MOVABLE : wish && strcmp(wish, "elastic") == 0 ? ELASTIC : STAYS;
+    return !found ? MOVABLE : setting && strcmp(setting, "elastic") == 0 ? ELASTIC : STAYS;
 }
 
 bool gomp_may_move_threads (void)
@@ -222,8 +222,8 @@ static int note_tie (struct dl_phdr_info *info, size_t size, void *arg)
 /* What makes kernel threads of implicit tasks and is no object; NULL: nothing. */
 static const char *other_tie (int now)
 {
-    const char *wish = inv_getenv("INVASIVE_BIND");
-    if (wish && strcmp(wish, now == STRICT ? "strict" : "elastic") == 0 && now != MOVABLE)
+    const char *setting = inv_getenv("INVASIVE_BIND");
+    if (setting && strcmp(setting, now == STRICT ? "strict" : "elastic") == 0 && now != MOVABLE)
         return "INVASIVE_BIND";
     return now == MOVABLE ? gomp_contexts_hindrance() : NULL;
 }

@@ -64,8 +64,8 @@ static inline bool inv_switched_off(void)
 /* Are OpenMP tasks to run while ranks wait in MPI (invade --mpi-tasks)? */
 static inline bool inv_mpi_tasks_asked(void)
 {
-    const char *wish = inv_getenv("INVASIVE_MPI_TASKS");
-    return wish && *wish && *wish != '0';
+    const char *setting = inv_getenv("INVASIVE_MPI_TASKS");
+    return setting && *setting && *setting != '0';
 }
 
 #endif

@@ -86,8 +86,8 @@ unsigned rmd_units_place(const struct rmd_units *u, int *owner, const int *holde
     }
     for (unsigned p = 0; p < nprocs; p++)
         placed[p] = (struct rmd_placed){.target = procs[p].target,
-                                        .keep = unit_of(u, procs[p].keep),
-                                        .wish = unit_of(u, procs[p].wish)};
+                                        .main_core = unit_of(u, procs[p].main_core),
+                                        .preferred = unit_of(u, procs[p].preferred)};
     rmd_place_on(&machine, unit_owner, holders ? unit_holder : NULL, placed, nprocs);
     for (unsigned c = 0; c < u->ncores; c++) {
         moved += owner[c] != unit_owner[u->of[c]];

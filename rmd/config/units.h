@@ -33,7 +33,7 @@ void rmd_units_need(const struct rmd_units *units, struct rmd_need *need);
 /*
  * rmd_units_place - rmd_place_on (placement.h) for cores that are given out in units.
  *   owner, holders  by core; afterwards all cores of a unit have one owner
- *   procs           targets in units, but keep and wish are cores
+ *   procs           targets in units, but main_core and preferred are cores
  * Returns the number of cores whose owner has changed.
  */
 unsigned rmd_units_place(const struct rmd_units *units, int *owner, const int *holders,

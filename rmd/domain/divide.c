@@ -146,7 +146,7 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
 
 /* Where a rank begins when it owns nothing yet: neighbours in the order of this node's ranks,
  * however the order of joining. */
-static int wish_of(struct rmd_domain *d, unsigned slot)
+static int preferred_core_of(struct rmd_domain *d, unsigned slot)
 {
     const struct rmd_process *p = &d->procs[slot];
     if (p->local_rank < 0 || p->local_rank >= p->local_size ||
@@ -211,13 +211,13 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
                                      : m->index[d->owner[c]];
         holders[c] = granted ? holder_of(d, m, c) : RMD_NO_OWNER;
     }
-    placed[elsewhere] = (struct rmd_placed){.target = away, .keep = -1, .wish = -1};
+    placed[elsewhere] = (struct rmd_placed){.target = away, .main_core = -1, .preferred = -1};
     for (unsigned i = 0; i < m->count; i++) {
         struct inv_slot *s = inv_slot_at(d->table, m->slot[i]);
         placed[i] = (struct rmd_placed){
             .target = target[i],
-            .keep = atomic_load_explicit(&s->home, memory_order_relaxed), /* a hint */
-            .wish = wish_of(d, m->slot[i]),
+            .main_core = atomic_load_explicit(&s->home, memory_order_relaxed), /* a hint */
+            .preferred = preferred_core_of(d, m->slot[i]),
         };
     }
     rmd_units_place(&d->units, owner, holders, placed, m->count + (away > 0));

@@ -252,7 +252,8 @@ static unsigned expected_processes(const struct rmd_domain *d, const struct inv_
     return n < INV_MAX_SLOTS ? n : INV_MAX_SLOTS;
 }
 
-/* Where nothing is known of this node's ranks, these may be all; if not, wish_of sees it. */
+/* Where nothing is known of this node's ranks, these may be all; if not, preferred_core_of sees it.
+ */
 static void note_local_rank(struct rmd_process *p, const struct inv_request *request)
 {
     bool known = request->local_rank >= 0;

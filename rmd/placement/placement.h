@@ -33,8 +33,8 @@ struct rmd_machine {
 
 struct rmd_placed {
     unsigned target; /* cores that it shall own */
-    int keep;        /* core that it gives up last, -1 none: where its main thread lives */
-    int wish;        /* core to begin at when it owns none; -1: where most cores are free */
+    int main_core;   /* core that it gives up last, -1 none: where its main thread lives */
+    int preferred;   /* core to begin at when it owns none; -1: where most cores are free */
 };
 
 /*

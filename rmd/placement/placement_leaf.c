@@ -31,12 +31,12 @@ static void release_cores(struct rmd_work *w, struct rmd_entry *e)
 /* Gives up cores on which others compute: first the growers, then any process. */
 static void release_lent_cores(struct rmd_work *w, struct rmd_entry *e)
 {
-    int keep = w->procs[e->process].keep;
+    int main_core = w->procs[e->process].main_core;
     for (int any = 0; any <= 1; any++)
         for (unsigned i = e->first; i < e->end && e->have > e->want; i++) {
             unsigned c = w->cores[i];
             int holder = w->holders[c];
-            if (w->owner[c] == (int)e->process && (int)c != keep && holder >= 0 &&
+            if (w->owner[c] == (int)e->process && (int)c != main_core && holder >= 0 &&
                 holder != (int)e->process && (any || rmd_grower(w, holder)))
                 release_core(w, e, c);
         }
@@ -55,7 +55,8 @@ static int compare_runs(const void *a, const void *b)
     return x->first > y->first ? -1 : 1; /* of equals the last: ranges grow upwards */
 }
 
-/* The process's ranges in w->runs, the shortest first, that with its keep last of all. */
+/* The process's ranges in w->runs, the shortest first, that with its main thread's core last of
+ * all. */
 static unsigned find_runs(struct rmd_work *w, const struct rmd_entry *e)
 {
     unsigned n = 0;
@@ -72,7 +73,7 @@ static unsigned find_runs(struct rmd_work *w, const struct rmd_entry *e)
         return n;
     qsort(w->runs, n, sizeof *w->runs, compare_runs);
     for (unsigned i = 0; i + 1 < n; i++)
-        if (run_has_core(&w->runs[i], w->procs[e->process].keep)) {
+        if (run_has_core(&w->runs[i], w->procs[e->process].main_core)) {
             struct rmd_run kept = w->runs[i];
             memmove(&w->runs[i], &w->runs[i + 1], (n - 1 - i) * sizeof *w->runs);
             w->runs[n - 1] = kept;
@@ -96,7 +97,7 @@ static void trim_run(struct rmd_work *w, struct rmd_entry *e, const struct rmd_r
     unsigned low = run->first, high = run->first + run->cores;
     while (e->have > e->want && low < high) {
         unsigned c = at_top ? high - 1 : low;
-        if ((int)c == w->procs[e->process].keep) {
+        if ((int)c == w->procs[e->process].main_core) {
             if (high - low == 1)
                 return;
             at_top = !at_top;
@@ -175,13 +176,13 @@ static void take_cores_from(struct rmd_work *w, const struct rmd_group *g, struc
         seize_core(w, e, c);
 }
 
-static void take_wished_cores(struct rmd_work *w, const struct rmd_group *g)
+static void take_preferred_cores(struct rmd_work *w, const struct rmd_group *g)
 {
     for (unsigned i = g->growers; i < g->entries_end; i++) {
         struct rmd_entry *e = &w->entries[i];
-        int wish = w->procs[e->process].wish;
-        if (e->have == 0 && wish >= (int)g->first && wish < (int)g->end)
-            take_cores_from(w, g, e, (unsigned)wish);
+        int preferred = w->procs[e->process].preferred;
+        if (e->have == 0 && preferred >= (int)g->first && preferred < (int)g->end)
+            take_cores_from(w, g, e, (unsigned)preferred);
     }
 }
 
@@ -245,7 +246,7 @@ static void grow_entries(struct rmd_work *w, const struct rmd_group *g)
     if (w->growth)
         take_cores_beside(w, g);
     if (w->growth)
-        take_wished_cores(w, g);
+        take_preferred_cores(w, g);
     if (w->growth)
         take_in_gaps(w, g);
 }

@@ -98,11 +98,11 @@ static void sort_few_cells(struct rmd_work *w, unsigned n)
 static unsigned sort_cells(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e)
 {
     unsigned n = 0;
-    int keep = w->procs[e->process].keep, kept = RMD_NO_CELL;
-    bool here = keep >= (int)g->first && keep < (int)g->end &&
-                w->owner[keep] == (int)e->process;
+    int main_core = w->procs[e->process].main_core, kept = RMD_NO_CELL;
+    bool here = main_core >= (int)g->first && main_core < (int)g->end &&
+                w->owner[main_core] == (int)e->process;
     for (int i = e->cells; i != RMD_NO_CELL; i = w->cells[i].next)
-        if (here && w->cells[i].child == w->child_of[keep])
+        if (here && w->cells[i].child == w->child_of[main_core])
             kept = i;
         else
             w->sorted[n++] = i;
@@ -252,14 +252,14 @@ static bool grow_inside(struct rmd_work *w, unsigned ngrowers)
     return all;
 }
 
-/* Where a process goes on: at its wish if all of it fits there, or where it fits best; when
- * it fits nowhere, at its wish or where most fits. */
+/* Where a process goes on: at its preferred core if all of it fits there, or where it fits best;
+ * when it fits nowhere, at its preferred core or where most fits. */
 static int choose_child(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e,
                         unsigned need)
 {
-    int wish = w->procs[e->process].wish, best = rmd_bins_best(&w->bins, need);
-    if (e->cells == RMD_NO_CELL && wish >= (int)g->first && wish < (int)g->end) {
-        unsigned child = w->child_of[wish];
+    int preferred = w->procs[e->process].preferred, best = rmd_bins_best(&w->bins, need);
+    if (e->cells == RMD_NO_CELL && preferred >= (int)g->first && preferred < (int)g->end) {
+        unsigned child = w->child_of[preferred];
         if (w->bins.space[child] >= need || (best == RMD_NO_BIN && w->bins.space[child]))
             return (int)child;
     }

@@ -354,10 +354,10 @@ static void plan_cores(void)
         if (is_active(u))
             rmd_domain_set_due(u->domain, 0);
     for (unsigned i = 0; i < n; i++) {
-        placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
+        placed[i] = (struct rmd_placed){.target = share[i].units, .main_core = -1, .preferred = -1};
         rmd_domain_set_due(share[i].user->domain, due_units(&share[i], users.units.count - gone));
     }
-    placed[n] = (struct rmd_placed){.target = gone, .keep = -1, .wish = -1};
+    placed[n] = (struct rmd_placed){.target = gone, .main_core = -1, .preferred = -1};
     rmd_units_place(&users.units, owner, NULL, placed, n + (gone > 0));
     for (unsigned c = 0; c < users.topology.ncores; c++)
         inv_assert(owner[c] <= (int)n);

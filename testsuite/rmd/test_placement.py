@@ -40,12 +40,13 @@ class Placer(Asked):
         """apart of each core"""
         return self.numbers("machine", smt, description)
 
-    def place(self, apart, owner, targets, keep=None, wish=None, holders=None):
+    def place(self, apart, owner, targets, main_core=None, preferred=None, holders=None):
         """moved, spread, owner afterwards"""
         n = len(targets)
         answer = self.numbers("place", len(apart), n, *apart, *owner,
                               *(holders or [UNKNOWN] * len(apart)),
-                              *(x for p in zip(targets, keep or [-1] * n, wish or [-1] * n)
+                              *(x for p in zip(targets, main_core or [-1] * n,
+                                               preferred or [-1] * n)
                                 for x in p))
         return answer[0], answer[1], answer[2:]
 
@@ -171,11 +172,11 @@ def asked(placer, machine, nprocs, r):
 
 @given(question())
 def test_moves_are_minimal_and_homes_are_kept(placer, q):
-    apart, before, targets, keep = asked(placer, *q)
+    apart, before, targets, main_core = asked(placer, *q)
     r = q[2]
     holders = r.choice([None, [r.randint(NOBODY, q[1] - 1) for _ in apart]])
-    wish = [r.randint(-1, len(apart)) for _ in targets]
-    moved, spread, after = placer.place(apart, before, targets, keep, wish, holders)
+    preferred = [r.randint(-1, len(apart)) for _ in targets]
+    moved, spread, after = placer.place(apart, before, targets, main_core, preferred, holders)
     assert len(after) == len(apart) and spread == spread_of(apart, after)
     assert moved == sum(a != b for a, b in zip(before, after))
     for p, target in enumerate(targets):
@@ -183,8 +184,8 @@ def test_moves_are_minimal_and_homes_are_kept(placer, q):
         kept = sum(a == b == p for a, b in zip(before, after))
         assert after.count(p) == target
         assert kept == min(had, target)  # so target - kept = max(0, growth) have moved
-        if target and keep[p] >= 0 and before[keep[p]] == p:
-            assert after[keep[p]] == p
+        if target and main_core[p] >= 0 and before[main_core[p]] == p:
+            assert after[main_core[p]] == p
 
 
 @given(question())
@@ -313,7 +314,7 @@ def test_cores_go_to_the_processes_that_compute_on_them(placer):
 def test_a_core_that_another_process_borrows_is_given_up_before_one_in_use(placer):
     apart = placer.machine("core:8 pu:1")
     holders = [0, 2, 0, 0, 0, 0, NOBODY, NOBODY]
-    _, _, after = placer.place(apart, [0] * 6 + [1, 2], [5, 2, 1], keep=[0, -1, -1],
+    _, _, after = placer.place(apart, [0] * 6 + [1, 2], [5, 2, 1], main_core=[0, -1, -1],
                                holders=holders)
     assert after[1] == 1 and after.count(0) == 5
 

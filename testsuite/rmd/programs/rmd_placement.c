@@ -5,7 +5,7 @@
  *
  *   machine each|core|first DESCRIPTION     -> apart of each core; -1 when it is none
  *   simulated DESCRIPTION                   -> the same as rmctl simulate reads it
- *   place NCORES N  {APART}*NCORES  {OWNER}*NCORES  {HOLDER}*NCORES  {TARGET KEEP WISH}*N
+ *   place NCORES N  {APART}*NCORES  {OWNER}*NCORES  {HOLDER}*NCORES  {TARGET MAIN PREFERRED}*N
  *                                           -> MOVED SPREAD and NCORES owners
  * If the first HOLDER is -2 they are not known.
  */
@@ -98,8 +98,8 @@ static void ask_placement(void)
     read_numbers(holders, ncores);
     for (unsigned i = 0; i < n; i++) {
         procs[i].target = (unsigned)next();
-        procs[i].keep = next();
-        procs[i].wish = next();
+        procs[i].main_core = next();
+        procs[i].preferred = next();
     }
     struct rmd_machine machine = {ncores, apart};
     unsigned moved = rmd_place_on(&machine, owner, holders[0] == -2 ? NULL : holders, procs, n);

@@ -17,7 +17,7 @@
  *                                          -> N targets; -1 for a graph that is not valid
  *   worthwhile NCORES N  {MIN MAX OWNED WORKLOAD}*N  {TARGET}*N   -> 0 or 1
  *   partition NCORES N  {LOAD CORE}*N          -> N cores; -1 in and out: none
- *   place NCORES N  {TARGET KEEP WISH}*N  {OWNER}*NCORES  -> MOVED and NCORES owners
+ *   place NCORES N  {TARGET MAIN PREFERRED}*N  {OWNER}*NCORES  -> MOVED and NCORES owners
  */
 #include "rmd/policy/curve.h"
 #include "rmd/policy/limit.h"
@@ -192,8 +192,8 @@ static void ask_placement(unsigned ncores, unsigned n)
     static int owner[MOST];
     for (unsigned i = 0; i < n; i++) {
         procs[i].target = (unsigned)next();
-        procs[i].keep = (int)next();
-        procs[i].wish = (int)next();
+        procs[i].main_core = (int)next();
+        procs[i].preferred = (int)next();
     }
     for (unsigned c = 0; c < ncores; c++)
         owner[c] = (int)next();

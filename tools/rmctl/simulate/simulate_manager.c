@@ -115,7 +115,7 @@ static unsigned place_cores(struct sim_engine *e, unsigned n)
     int *before = sim_allocate(ncores, sizeof *before);
     memcpy(before, e->owner, ncores * sizeof *before);
     for (unsigned i = 0; i < procs; i++)
-        e->placed[i] = (struct rmd_placed){.target = 0, .keep = -1, .wish = -1};
+        e->placed[i] = (struct rmd_placed){.target = 0, .main_core = -1, .preferred = -1};
     for (unsigned k = 0; k < n; k++)
         e->placed[e->member[k]].target = e->target[k];
     rmd_place_on(&e->world->machine, e->owner, NULL, e->placed, procs);
