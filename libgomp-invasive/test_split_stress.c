@@ -8,7 +8,7 @@
  *    threads that claim the same one;
  *  - no thread is needed: in each loop some come late or never, and some are held up in the
  *    middle, as implicit tasks are whose cores go; the others claim everything;
- *  - several threads may have the same home, and a home may be no thread's.
+ *  - several threads may have the same own share, and a share may be no thread's.
  */
 #include "loop/split.h"
 
@@ -41,13 +41,13 @@ static void hold_up(unsigned yields)
 }
 
 /* One thread's part of one loop. */
-static void claim(unsigned home, unsigned *seed)
+static void claim(unsigned own, unsigned *seed)
 {
     uint32_t chunk;
     hold_up((unsigned)rand_r(seed) % 4);
     for (;;) {
-        if (!gomp_split_own(&shares[home], &chunk)) {
-            if (!gomp_split_steal(shares, nshares, home, &chunk))
+        if (!gomp_split_own(&shares[own], &chunk)) {
+            if (!gomp_split_steal(shares, nshares, own, &chunk))
                 return;
             thefts++;
         }

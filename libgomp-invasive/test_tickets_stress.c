@@ -136,7 +136,7 @@ static void *worker_main (void *arg)
 
 /* Sometimes none; one, as where implicit tasks are left to one core; or several.  Most often those of the last
  * region of the kind, so that nothing is written of what they are. */
-static const struct gomp_homes *some_homes (struct gomp_homes last[GOMP_DEALS], bool *alone, unsigned *seed)
+static const struct gomp_dealt_cores *some_cores (struct gomp_dealt_cores last[GOMP_DEALS], bool *alone, unsigned *seed)
 {
     unsigned kind = (unsigned)rand_r(seed) % 3;
     int hold = some_hold(seed);
@@ -144,22 +144,22 @@ static const struct gomp_homes *some_homes (struct gomp_homes last[GOMP_DEALS], 
     *alone = kind == 1;
     if (kind == 0 || own == GOMP_TICKET_SHARES)
         return NULL;
-    struct gomp_homes *homes = &last[*alone ? GOMP_DEAL_ALONE : GOMP_DEAL_HOMES];
-    if ((unsigned)rand_r(seed) % 4 > 0 && homes->cores[homes->first] > 0)
-        return homes;
-    memset(homes->cores, 0, sizeof homes->cores);
-    homes->first = own;
-    homes->cores[own] = 1;
+    struct gomp_dealt_cores *to = &last[*alone ? GOMP_DEAL_ALONE : GOMP_DEAL_ALL];
+    if ((unsigned)rand_r(seed) % 4 > 0 && to->cores[to->first] > 0)
+        return to;
+    memset(to->cores, 0, sizeof to->cores);
+    to->first = own;
+    to->cores[own] = 1;
     for (unsigned i = 0; kind == 2 && i < 6; i++)
-        homes->cores[(unsigned)rand_r(seed) % GOMP_TICKET_SHARES] += i % 3;
-    return homes;
+        to->cores[(unsigned)rand_r(seed) % GOMP_TICKET_SHARES] += i % 3;
+    return to;
 }
 
 static void run_region (uint32_t epoch, unsigned *seed)
 {
     static const uint32_t task_ns[] = {0, 5, 30, 300, 1500, 5000};
     static unsigned n = 2;
-    static struct gomp_homes last[GOMP_DEALS];
+    static struct gomp_dealt_cores last[GOMP_DEALS];
     bool alone;
     if ((unsigned)rand_r(seed) % 2)
         n = 2 + (unsigned)rand_r(seed) % (MOST - 1);
@@ -168,12 +168,12 @@ static void run_region (uint32_t epoch, unsigned *seed)
     region.waits = rand_r(seed) % 2 ? (unsigned)rand_r(seed) % (n - 1) : n;
     atomic_store(&next_is_done, false);
     atomic_store_explicit(&gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
-    const struct gomp_homes *homes = some_homes(last, &alone, seed);
+    const struct gomp_dealt_cores *to = some_cores(last, &alone, seed);
     struct gomp_ticket_ways ways = {.together = (unsigned)rand_r(seed) % 4 == 0,
                                     .odd_first = (unsigned)rand_r(seed) % 2,
                                     .alone = alone};
     ways.apart = ways.together || rand_r(seed) % 2;
-    gomp_tickets_open(&tickets, epoch, n, task_ns[(unsigned)rand_r(seed) % 6], ways, homes);
+    gomp_tickets_open(&tickets, epoch, n, task_ns[(unsigned)rand_r(seed) % 6], ways, to);
     gomp_want_cores();
     run(0);
     leave_gate(1);
@@ -185,7 +185,7 @@ static void run_region (uint32_t epoch, unsigned *seed)
         else
             sched_yield();
     atomic_store(&gate, 0);
-    if (homes)
+    if (to)
         dealt++;
     else if (atomic_load(&tickets.shared))
         together++;
@@ -208,10 +208,10 @@ static void expect (uint32_t epoch, int hold, unsigned wanted)
 /* 14 implicit tasks on cores 5, 6, 7 and 2, whose master is on 5 and has 0 to 2; core 9 has been borrowed. */
 static void check_dealt (uint32_t epoch)
 {
-    struct gomp_homes homes = {.first = 5, .cores = {[2] = 1, [5] = 1, [6] = 1, [7] = 1}};
+    struct gomp_dealt_cores to = {.first = 5, .cores = {[2] = 1, [5] = 1, [6] = 1, [7] = 1}};
     unsigned id;
     region.nthreads = 14;
-    gomp_tickets_open(&tickets, epoch, 14, 0, (struct gomp_ticket_ways){0}, &homes);
+    gomp_tickets_open(&tickets, epoch, 14, 0, (struct gomp_ticket_ways){0}, &to);
     expect(epoch, 6, 3);
     expect(epoch, 2, 10);
     expect(epoch, 9, 13); /* the next share after its own is core 2's */

@@ -71,7 +71,7 @@ bool invade_launched_elsewhere(struct invade_manager *m)
 {
     struct inv_launch launch;
     const char *text = getenv("INVASIVE_LAUNCH");
-    if (!text || !inv_launch_parse(&launch, text) || launch.home == inv_node_id())
+    if (!text || !inv_launch_parse(&launch, text) || launch.node == inv_node_id())
         return false;
     snprintf(m->launch, sizeof m->launch, "%s", text);
     return true;

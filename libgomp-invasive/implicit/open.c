@@ -57,7 +57,7 @@ static bool has_share (int hold)
 enum { FEW_CORES = 2 };
 
 /* Add the process's own cores to that of the master.  Returns how many they are. */
-static unsigned add_own_cores (struct gomp_homes *homes)
+static unsigned add_own_cores (struct gomp_dealt_cores *to)
 {
     unsigned us = inv_own_name(), ncores = inv_process.ncores, found = 1;
     for (unsigned core = 0; core < ncores; core++) {
@@ -66,22 +66,23 @@ static unsigned add_own_cores (struct gomp_homes *homes)
         if (inv_word_owner(w) != us || (int)core == inv_hold)
             continue;
         inv_assert(gomp_share_of((int)core, ncores) < GOMP_TICKET_SHARES);
-        homes->cores[gomp_share_of((int)core, ncores)]++;
+        to->cores[gomp_share_of((int)core, ncores)]++;
         found++;
     }
     return found;
 }
 
 /* Are the region's implicit tasks to be dealt to cores?  Else all cores take from one range. */
-static bool have_homes (const struct gomp_region *region, struct gomp_ticket_ways ways, struct gomp_homes *homes)
+static bool find_dealt_cores (const struct gomp_region *region, struct gomp_ticket_ways ways,
+                              struct gomp_dealt_cores *to)
 {
     if (!has_share(inv_hold) || (!ways.alone && inv_process.ncores <= FEW_CORES))
         return false;
-    memset(homes->cores, 0, sizeof homes->cores);
-    homes->first = gomp_share_of(inv_hold, inv_process.ncores);
-    inv_assert(homes->first < GOMP_TICKET_SHARES);
-    homes->cores[homes->first] = 1;
-    return ways.alone || region->start.nthreads <= add_own_cores(homes) || ways.apart;
+    memset(to->cores, 0, sizeof to->cores);
+    to->first = gomp_share_of(inv_hold, inv_process.ncores);
+    inv_assert(to->first < GOMP_TICKET_SHARES);
+    to->cores[to->first] = 1;
+    return ways.alone || region->start.nthreads <= add_own_cores(to) || ways.apart;
 }
 
 static bool is_open (struct gomp_region *region)
@@ -148,15 +149,15 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     bool can_be_alone = !outer && !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
                         has_share(inv_hold);
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
-    struct gomp_homes homes;
+    struct gomp_dealt_cores to;
     uint32_t short_ns = task_ns < UINT32_MAX ? (uint32_t)task_ns : 0;
     struct gomp_ticket_ways ways = {.together = region->light && region->inside == GOMP_WAITS,
                                     .odd_first = inv_hold % 2 == 1,
                                     .alone = alone};
     ways.apart = is_apart(region, h, ways.together || gomp_tickets_are_short(short_ns));
     /* (The cores of a nested region are those that happen to be free.) */
-    bool dealt = !outer && have_homes(region, ways, &homes);
-    gomp_tickets_open(&region->tickets, epoch, n, short_ns, ways, dealt ? &homes : NULL);
+    bool dealt = !outer && find_dealt_cores(region, ways, &to);
+    gomp_tickets_open(&region->tickets, epoch, n, short_ns, ways, dealt ? &to : NULL);
     bool later = alone || is_for_own_core(task_ns * n);
     if (later)
         gomp_want_cores_later();

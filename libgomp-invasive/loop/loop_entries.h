@@ -89,13 +89,13 @@ static bool split_next (struct gomp_work_share *ws, LOOP_T *istart, LOOP_T *iend
 {
     struct gomp_thread *thr = gomp_thread();
     uint32_t chunk;
-    /* home + 1; 0: this is the thread's first chunk */
-    unsigned long home = thr->ts.static_trip;
-    if (__builtin_expect(home == 0, 0))
-        thr->ts.static_trip = home = gomp_loop_home(ws) + 1UL;
-    home--;
-    if (!gomp_split_own(&gomp_loop_shares(ws)[home], &chunk) &&
-        !gomp_loop_steal(ws, (unsigned)home, &chunk))
+    /* own + 1; 0: this is the thread's first chunk */
+    unsigned long own = thr->ts.static_trip;
+    if (__builtin_expect(own == 0, 0))
+        thr->ts.static_trip = own = gomp_loop_own(ws) + 1UL;
+    own--;
+    if (!gomp_split_own(&gomp_loop_shares(ws)[own], &chunk) &&
+        !gomp_loop_steal(ws, (unsigned)own, &chunk))
         return false;
     unsigned long long size = (unsigned long long)ws->LOOP_F(chunk_size);
     unsigned long long first = (unsigned long long)ws->LOOP_F(next) + chunk * size;

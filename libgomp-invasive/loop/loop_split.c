@@ -40,22 +40,22 @@ bool gomp_loop_split (struct gomp_work_share *ws, struct gomp_team *team,
 
 /* On a core of the claim the share goes with the core, so that the next loop over the same
  * data finds it in the same cache, whichever thread number runs there. */
-unsigned gomp_loop_home (const struct gomp_work_share *ws)
+unsigned gomp_loop_own (const struct gomp_work_share *ws)
 {
     unsigned who = inv_hold >= 0 ? (unsigned)inv_hold : gomp_thread()->ts.team_id;
     return who % ws->loop_nshares;
 }
 
-/* The last chunk is in a share of its own, which is no thread's home until all others are empty:
+/* The last chunk is in a share of its own, which is no thread's own until all others are empty:
  * compiled code stores lastprivate variables after the last chunk that its thread was
  * given, if that ends the loop.  The thread that has claimed it gets no further chunk. */
-bool gomp_loop_steal (struct gomp_work_share *ws, unsigned home, uint32_t *chunk)
+bool gomp_loop_steal (struct gomp_work_share *ws, unsigned own, uint32_t *chunk)
 {
     struct gomp_share *shares = gomp_loop_shares(ws);
     unsigned n = ws->loop_nshares;
-    if (home == n)
+    if (own == n)
         return false;
-    if (gomp_split_steal(shares, n, home, chunk)) {
+    if (gomp_split_steal(shares, n, own, chunk)) {
         if (ws->loop_auto)
             gomp_auto_stole(ws->loop_auto);
         return true;

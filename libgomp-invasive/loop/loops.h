@@ -74,9 +74,9 @@ static inline struct gomp_share *gomp_loop_shares (const struct gomp_work_share 
  * chunks, or no thread to share them with. */
 extern bool gomp_loop_split (struct gomp_work_share *, struct gomp_team *, unsigned long long chunks);
 /* The share that the calling thread begins with. */
-extern unsigned gomp_loop_home (const struct gomp_work_share *);
-/* Claim a chunk of a split loop whose home share is empty. */
-extern bool gomp_loop_steal (struct gomp_work_share *, unsigned home, uint32_t *chunk);
+extern unsigned gomp_loop_own (const struct gomp_work_share *);
+/* Claim a chunk of a split loop for a thread whose own share is empty. */
+extern bool gomp_loop_steal (struct gomp_work_share *, unsigned own, uint32_t *chunk);
 
 /* ordered.c: the first chunk's turn comes; the caller has the work share for itself.  single: all
  * chunks are of one iteration. */

@@ -3,13 +3,13 @@
  * split.h - the chunks of a nonmonotonic dynamic loop, claimed without contention.
  *
  * The idea: the chunks 0..n-1 are split into as many contiguous shares as there are cores.
- * A thread claims chunks from the front of its home share; when that is empty it moves
+ * A thread claims chunks from the front of its own share; when that is empty it moves
  * the back half of another share into it.  A share is one word, and the word is the
  * whole state of the share: any thread may claim from any share, no thread is waited
  * for, and a thread number that starts late or never leaves nothing behind.
  *
  * All orders are relaxed: a claim hands over numbers, no data.  A chunk is in one word, or
- * claimed, or on its way to the home share of a thread that is still claiming; every
+ * claimed, or on its way to the own share of a thread that is still claiming; every
  * change is a compare-and-swap from the value that was looked at, so it is claimed once.
  * The first values are published together with the loop.  Nothing here knows
  * libgomp; test_split_stress.c runs it alone.
@@ -95,26 +95,26 @@ static inline uint32_t gomp_split_cut (struct gomp_share *share, bool half, uint
     return count;
 }
 
-/* Claim a chunk of another share and move more of it home.  Several threads may have the
- * same home: only the thread that has reserved it fills it, the others claim single chunks. */
-static inline bool gomp_split_steal (struct gomp_share *shares, unsigned nshares, unsigned home,
+/* Claim a chunk of another share and move more of it into the own one.  Several threads may have the
+ * same own share: only the thread that has reserved it fills it, the others claim single chunks. */
+static inline bool gomp_split_steal (struct gomp_share *shares, unsigned nshares, unsigned own,
                                      uint32_t *chunk)
 {
-    inv_assert(home < nshares);
-    struct gomp_share *own = &shares[home];
-    uint64_t before = atomic_load_explicit(&own->range, memory_order_relaxed);
+    inv_assert(own < nshares);
+    struct gomp_share *share = &shares[own];
+    uint64_t before = atomic_load_explicit(&share->range, memory_order_relaxed);
     bool fill = before != GOMP_SHARE_RESERVED && gomp_share_left(before) == 0 &&
-                atomic_compare_exchange_strong_explicit(&own->range, &before,
+                atomic_compare_exchange_strong_explicit(&share->range, &before,
                                                         GOMP_SHARE_RESERVED,
                                                         memory_order_relaxed,
                                                         memory_order_relaxed);
     uint32_t first = 0, count = 0;
-    for (unsigned k = 1, victim = home; k < nshares && count == 0; k++) {
+    for (unsigned k = 1, victim = own; k < nshares && count == 0; k++) {
         victim = victim + 1 < nshares ? victim + 1 : 0;
         count = gomp_split_cut(&shares[victim], fill, &first);
     }
     if (fill) /* first + 1, first + count: empty when count is 1 */
-        atomic_store_explicit(&own->range,
+        atomic_store_explicit(&share->range,
                               count ? gomp_share_pack(first + 1, first + count) : before,
                               memory_order_relaxed);
     *chunk = first;

@@ -311,14 +311,14 @@ bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
 /* Neighbouring thread numbers for the shares of the first n cores, or of all if these are fewer. */
 static void deal_shares (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch)
 {
-    const struct gomp_homes *homes = &d->homes;
+    const struct gomp_dealt_cores *to = &d->to;
     unsigned all = 0, cores, before = 0, n = d->nthreads;
     uint64_t shares = 0;
     for (unsigned i = 0; i < GOMP_TICKET_SHARES; i++)
-        all += homes->cores[i];
+        all += to->cores[i];
     cores = all < n ? all : n;
     for (unsigned k = 0; k < GOMP_TICKET_SHARES && before < cores; k++) {
-        unsigned i = (homes->first + k) % GOMP_TICKET_SHARES, after = before + homes->cores[i];
+        unsigned i = (to->first + k) % GOMP_TICKET_SHARES, after = before + to->cores[i];
         if (after > cores)
             after = cores;
         uint32_t first = before * n / cores, end = after * n / cores;
@@ -341,21 +341,21 @@ static void deal_shares (struct gomp_tickets *t, struct gomp_deal *d, uint32_t e
 /* The cores or the number of threads differ from the last region that was dealt so.  The region before is
  * over, so nothing is left in any share, and no thread is about to put anything there; but threads may read. */
 static void renew_deal (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch,
-                        uint32_t nthreads, const struct gomp_homes *homes)
+                        uint32_t nthreads, const struct gomp_dealt_cores *to)
 {
-    inv_assert(homes->first < GOMP_TICKET_SHARES && homes->cores[homes->first] > 0);
+    inv_assert(to->first < GOMP_TICKET_SHARES && to->cores[to->first] > 0);
     atomic_store_explicit(&t->left, range_of(epoch, 0, 0), memory_order_relaxed);
     /* Partner: the fence of whole_share.  A thread that has read any of the following sees this as well. */
     atomic_thread_fence(memory_order_release);
-    d->homes = *homes;
+    d->to = *to;
     d->nthreads = nthreads;
     deal_shares(t, d, epoch);
 }
 
-static bool is_new (const struct gomp_deal *d, uint32_t nthreads, const struct gomp_homes *homes)
+static bool is_new (const struct gomp_deal *d, uint32_t nthreads, const struct gomp_dealt_cores *to)
 {
-    return d->nthreads != nthreads || d->homes.first != homes->first ||
-           memcmp(d->homes.cores, homes->cores, sizeof homes->cores) != 0;
+    return d->nthreads != nthreads || d->to.first != to->first ||
+           memcmp(d->to.cores, to->cores, sizeof to->cores) != 0;
 }
 
 bool gomp_tickets_are_short (uint32_t task_ns)
@@ -371,13 +371,13 @@ bool gomp_tickets_are_short (uint32_t task_ns)
     while (0)
 
 void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
-                        struct gomp_ticket_ways ways, const struct gomp_homes *homes)
+                        struct gomp_ticket_ways ways, const struct gomp_dealt_cores *to)
 {
     inv_assert(nthreads >= 1 && nthreads <= GOMP_TICKETS_MOST);
     inv_assert((uint32_t)(atomic_load_explicit(&t->left, memory_order_relaxed) >> 32) != epoch);
-    unsigned which = ways.alone ? GOMP_DEAL_ALONE : GOMP_DEAL_HOMES;
-    if (homes && is_new(&t->deals[which], nthreads, homes))
-        renew_deal(t, &t->deals[which], epoch, nthreads, homes);
+    unsigned which = ways.alone ? GOMP_DEAL_ALONE : GOMP_DEAL_ALL;
+    if (to && is_new(&t->deals[which], nthreads, to))
+        renew_deal(t, &t->deals[which], epoch, nthreads, to);
     RENEW(t->together, ways.together);
     RENEW(t->apart, ways.apart);
     RENEW(t->odd_first, ways.odd_first);
@@ -385,7 +385,7 @@ void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthread
     RENEW(t->nthreads, nthreads);
     RENEW(t->task_ns, task_ns);
     RENEW(t->shared, 0);
-    uint64_t left = homes ? (uint64_t)epoch << 32 | GOMP_DEALT | which << GOMP_DEAL_SHIFT | nthreads
+    uint64_t left = to ? (uint64_t)epoch << 32 | GOMP_DEALT | which << GOMP_DEAL_SHIFT | nthreads
                           : range_of(epoch, 1, nthreads);
     /* release: takers see everything above, and what the caller has written */
     atomic_store_explicit(&t->left, left, memory_order_release);

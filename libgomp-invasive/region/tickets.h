@@ -50,7 +50,7 @@ enum {
 
 /* Cores among which implicit tasks are dealt: so many to each share, beginning with `first`, which is that
  * of the master's core. */
-struct gomp_homes {
+struct gomp_dealt_cores {
     unsigned first;
     unsigned char cores[GOMP_TICKET_SHARES];
 };
@@ -59,14 +59,14 @@ struct gomp_homes {
  * the number of threads have changed, while `left` says that the region is not open yet: a thread that has read
  * this between two looks at `left` which are the same has read what belongs to it (whole_share). */
 struct gomp_deal {
-    struct gomp_homes homes; /* the master's own */
+    struct gomp_dealt_cores to; /* the master's own */
     uint32_t nthreads;       /* likewise */
     _Atomic uint64_t shares __attribute__((aligned(64))); /* bit i: share i begins with some */
     _Atomic uint32_t begins[GOMP_TICKET_SHARES];          /* first << 16 | end */
 };
 
 enum {
-    GOMP_DEAL_HOMES, /* to all own cores */
+    GOMP_DEAL_ALL, /* to all own cores */
     GOMP_DEAL_ALONE, /* to that of the master */
     GOMP_DEALS
 };
@@ -133,10 +133,10 @@ struct gomp_ticket_ways {
     bool together, apart, odd_first; /* as in gomp_tickets */
     bool alone;           /* the only core is the master's */
 };
-/* nthreads - 1 implicit tasks, all but the master's, are there to be taken: by any thread, or, if homes is not
+/* nthreads - 1 implicit tasks, all but the master's, are there to be taken: by any thread, or, if `to` is not
  * NULL, from the shares of these cores; there is one at least. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
-                               struct gomp_ticket_ways, const struct gomp_homes *);
+                               struct gomp_ticket_ways, const struct gomp_dealt_cores *);
 /* Takes a ticket, for the thread that has the hold.  With it the region cannot end before the taker has
  * counted it done.  more: the taker has taken of this region before, and not counted it done yet.
  * Where tickets are dealt, also to its core, the taker gets one of its own share only then: the

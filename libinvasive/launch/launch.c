@@ -69,12 +69,12 @@ bool inv_launch_parse(struct inv_launch *l, const char *text)
     if (!text || strlen(text) >= sizeof l->text)
         return false;
     strcpy(l->text, text);
-    char *home = strchr(l->text, '/'), *end;
-    if (!home || home == l->text || home - l->text >= (ptrdiff_t)sizeof l->socket - 1)
+    char *node = strchr(l->text, '/'), *end;
+    if (!node || node == l->text || node - l->text >= (ptrdiff_t)sizeof l->socket - 1)
         return false;
-    *home++ = '\0';
-    l->home = strtoull(home, &end, 16);
-    if (end == home || (*end && *end != '/') || !parse_words(l, *end ? end + 1 : end))
+    *node++ = '\0';
+    l->node = strtoull(node, &end, 16);
+    if (end == node || (*end && *end != '/') || !parse_words(l, *end ? end + 1 : end))
         return false;
     snprintf(l->socket, sizeof l->socket, "@%s", l->text);
     return true;

@@ -27,7 +27,7 @@ enum { INV_LAUNCH_WORDS = 16, INV_LAUNCH_BYTES = 4096 };
 
 struct inv_launch {
     char socket[108]; /* "@NAME" */
-    uint64_t home;
+    uint64_t node;    /* inv_node_id of the one on which invade runs */
     int nwords;
     const char *word[INV_LAUNCH_WORDS]; /* in text */
     char text[INV_LAUNCH_BYTES];

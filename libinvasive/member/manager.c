@@ -246,8 +246,8 @@ bool inv_tell_manager(const struct inv_request *request, size_t bytes)
 static void __attribute__((constructor(101))) read_launch(void)
 {
     const char *text = inv_getenv("INVASIVE_LAUNCH");
-    manager.elsewhere = text && inv_launch_parse(&manager.launch, text) &&
-                        manager.launch.home != inv_node_id();
+    manager.elsewhere =
+        text && inv_launch_parse(&manager.launch, text) && manager.launch.node != inv_node_id();
     Dl_info own;
     if (manager.elsewhere && dladdr((void *)read_launch, &own))
         manager.own_file = own.dli_fname;

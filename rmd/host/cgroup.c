@@ -39,7 +39,7 @@ enum {
 struct leftover {
     struct leftover *next;
     uid_t uid;
-    char *home;   /* the group to which its processes go; NULL: unknown */
+    char *origin; /* the group to which its processes go; NULL: unknown */
     bool widened; /* it has all CPUs */
     bool said;    /* that its processes stay */
 };
@@ -204,7 +204,7 @@ static void free_leftover(struct leftover *l)
     while (*link != l)
         link = &(*link)->next;
     *link = l->next;
-    free(l->home);
+    free(l->origin);
     free(l);
 }
 
@@ -216,12 +216,12 @@ static struct leftover *leftover_of(uid_t uid)
     return l;
 }
 
-static struct leftover *add_leftover(uid_t uid, const char *home)
+static struct leftover *add_leftover(uid_t uid, const char *origin)
 {
     struct leftover *l = calloc(1, sizeof *l);
     if (!l)
         return NULL;
-    *l = (struct leftover){tree.leftovers, uid, home ? strdup(home) : NULL, false, false};
+    *l = (struct leftover){tree.leftovers, uid, origin ? strdup(origin) : NULL, false, false};
     return tree.leftovers = l;
 }
 
@@ -254,12 +254,12 @@ static bool enter_group(const char *group, pid_t pid, int pidfd)
     return write_text(group, "cgroup.procs", text, O_APPEND);
 }
 
-/* The directory of the group `home`, if it exists. */
-static bool find_home(char path[PATH_MAX], const char *home)
+/* The directory of the group `origin`, if it exists. */
+static bool find_origin(char path[PATH_MAX], const char *origin)
 {
     errno = ENOENT;
-    return home && home[0] == '/' && !strstr(home, "/..") && path_of(path, tree.top, home + 1) &&
-           has_file(path, "cgroup.procs");
+    return origin && origin[0] == '/' && !strstr(origin, "/..") &&
+           path_of(path, tree.top, origin + 1) && has_file(path, "cgroup.procs");
 }
 
 /* Moves a process that was in the user's group a moment ago.  Nothing happens if the pid is another
@@ -280,14 +280,14 @@ static bool move_process(const char *to, pid_t pid, uid_t uid)
     return good;
 }
 
-/* Moves the processes of the group to `home`, at most MOVES of them.  False: they cannot be
+/* Moves the processes of the group to `origin`, at most MOVES of them.  False: they cannot be
  * moved. */
-static bool move_processes_out(const char *group, uid_t uid, const char *home)
+static bool move_processes_out(const char *group, uid_t uid, const char *origin)
 {
     char path[PATH_MAX], procs[PATH_MAX];
     int pid, moves = 0;
     bool some = true;
-    if (!find_home(path, home) || !path_of(procs, group, "cgroup.procs"))
+    if (!find_origin(path, origin) || !path_of(procs, group, "cgroup.procs"))
         return false;
     for (int pass = 0; some && pass < PASSES && moves < MOVES; pass++) {
         FILE *f = fopen(procs, "re");
@@ -326,9 +326,9 @@ static void remove_leftover(struct leftover *l)
         free_leftover(l);
         return;
     }
-    if (!move_processes_out(group, l->uid, l->home) && !l->said) {
+    if (!move_processes_out(group, l->uid, l->origin) && !l->said) {
         rmd_log(RMD_INFO, "user %u: processes stay in %s: cannot put them back into %s: %s",
-                (unsigned)l->uid, group, l->home ? l->home : "an unknown one", strerror(errno));
+                (unsigned)l->uid, group, l->origin ? l->origin : "an unknown one", strerror(errno));
         l->said = true;
     }
     allow_all_cpus(l, group);
@@ -346,11 +346,11 @@ void rmd_cgroup_remove_leftovers(void)
 
 bool rmd_cgroup_has_leftovers(void) { return tree.leftovers != NULL; }
 
-void rmd_cgroup_release(uid_t uid, const char *home)
+void rmd_cgroup_release(uid_t uid, const char *origin)
 {
     struct leftover *l = leftover_of(uid);
     if (!l)
-        l = add_leftover(uid, home);
+        l = add_leftover(uid, origin);
     if (l)
         remove_leftover(l);
 }
@@ -440,5 +440,5 @@ bool rmd_cgroup_enter(uid_t uid, pid_t pid, int pidfd)
 bool rmd_cgroup_leave(pid_t pid, int pidfd, const char *before)
 {
     char group[PATH_MAX];
-    return find_home(group, before) && (enter_group(group, pid, pidfd) || errno == ESRCH);
+    return find_origin(group, before) && (enter_group(group, pid, pidfd) || errno == ESRCH);
 }

@@ -35,14 +35,14 @@ bool rmd_cgroup_leave(pid_t pid, int pidfd, const char *before);
 
 /*
  * rmd_cgroup_release - the user has no managed process left.  Moves the remaining processes of its
- *   group, children of managed ones, to the group `home` (NULL: unknown), and removes the group.
+ *   group, children of managed ones, to the group `origin` (NULL: unknown), and removes the group.
  *   Processes that cannot move stay in it, with all CPUs: in any third group they would evade the
  *   limits of their own.
  * rmd_cgroup_remove_leftovers - periodic: tries that again for groups that had to stay, also those
  *   of a former rmd.
  * rmd_cgroup_has_leftovers - are there such groups?
  */
-void rmd_cgroup_release(uid_t uid, const char *home);
+void rmd_cgroup_release(uid_t uid, const char *origin);
 void rmd_cgroup_remove_leftovers(void);
 bool rmd_cgroup_has_leftovers(void);
 

@@ -180,7 +180,7 @@ static char *find_origin(struct rmd_domain *d, struct rmd_confinement *con, unsi
     if (!known)
         known = group_of_parent(con, d, p->pid);
     if (!known)
-        known = con->home ? con->home : "";
+        known = con->origin ? con->origin : "";
     char *origin = strdup(known);
     free(now);
     return origin;
@@ -201,10 +201,10 @@ static bool enter_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsi
         return false;
     }
     con->group[slot] = origin;
-    char *home = *origin ? strdup(origin) : NULL;
-    if (home) {
-        free(con->home);
-        con->home = home;
+    char *copy = *origin ? strdup(origin) : NULL;
+    if (copy) {
+        free(con->origin);
+        con->origin = copy;
     }
     return true;
 }
@@ -331,7 +331,7 @@ static void restore_group(const struct rmd_domain *d, const struct rmd_confineme
                           unsigned slot, const struct rmd_member *p)
 {
     if (!rmd_cgroup_leave(p->pid, p->pidfd, con->group[slot]) &&
-        !rmd_cgroup_leave(p->pid, p->pidfd, con->home))
+        !rmd_cgroup_leave(p->pid, p->pidfd, con->origin))
         rmd_log(RMD_INFO,
                 "user %u: process %d stays in its user's group: cannot put it back into %s: %s",
                 (unsigned)rmd_domain_uid(d), (int)p->pid,
@@ -342,8 +342,8 @@ void rmd_confinement_remove_member(struct rmd_domain *d, struct rmd_confinement 
                                    bool lives)
 {
     const char *noted = rmd_state_noted_group(d, slot);
-    if (noted && !con->home)
-        con->home = strdup(noted); /* it died while no rmd ran, and may have children */
+    if (noted && !con->origin)
+        con->origin = strdup(noted); /* it died while no rmd ran, and may have children */
     struct rmd_member p;
     if (lives && rmd_domain_member(d, slot, &p)) {
         if (con->group[slot])
@@ -360,7 +360,7 @@ void rmd_confinement_lift(struct rmd_domain *d, struct rmd_confinement *con)
 {
     unlist_confinement(con);
     if (con->by->cpusets)
-        rmd_cgroup_release(rmd_domain_uid(d), con->home);
+        rmd_cgroup_release(rmd_domain_uid(d), con->origin);
 }
 
 void rmd_confinement_free(struct rmd_confinement *con)
@@ -368,7 +368,7 @@ void rmd_confinement_free(struct rmd_confinement *con)
     unlist_confinement(con);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         free(con->group[s]);
-    free(con->home);
+    free(con->origin);
 }
 
 void rmd_enforcement_remove_leftovers(const struct rmd_enforcement *e)

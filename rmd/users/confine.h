@@ -35,9 +35,9 @@ struct rmd_confinement {
     uint64_t due_ns;                 /* of the next rmd_confinement_check (rate_limit.h) */
     struct rmd_confinement *next;    /* in the list of active confinements */
     const struct rmd_domain *domain;
-    /* group: control group of each member before it entered the user's cpuset, "" unknown.  home:
+    /* group: control group of each member before it entered the user's cpuset, "" unknown.  origin:
      * the group noted last, for processes whose own group is unknown */
-    char *group[INV_MAX_SLOTS], *home;
+    char *group[INV_MAX_SLOTS], *origin;
     /* With cpusets: the user's cpuset could not be changed; and members confined by affinity
      * instead, either for that reason or because they cannot enter the cpuset */
     bool cpuset_stale, by_affinity[INV_MAX_SLOTS];
