@@ -129,7 +129,7 @@ WAYS = (
     ("Waits of one rank for another, and collectives", "send recv mrecv sendrecv wait sync coll"),
     ("Collectives without a non-blocking form; the ranks come together first",
      "arrive garrive create warrive farrive"),
-    ("Tests; a run of failed ones is a wait", "poll"),
+    ("Tests; a streak of failed ones is a wait", "poll"),
     ("One-sided synchronisation that waits for the target to make progress: it is woken", "wake"),
     ("Not waits; they wake a rank that waits for them",
      "push post init cinit icoll rpost fpost tell"),

@@ -436,7 +436,7 @@ void shim_workload_regained(void)
 
 void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 {
-    inv_polls_until = 0; /* a call that waits is none of a run of tests */
+    inv_polls_until = 0; /* a call that waits is none of a streak of tests */
     if (shim_thread.measured && start < work.last_end)
         return;
     shim_site_stats_waited(start, end, slept);

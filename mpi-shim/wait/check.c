@@ -3,7 +3,7 @@
  * check.c - how wrappers wait: they give a check, or a request, and the wait engine does the rest.
  *
  * A check calls a non-blocking function once.  A blocking function becomes a check and then a wait
- * (shim_check_and_wait), a test becomes one check and, in a run of failed tests, a short wait
+ * (shim_check_and_wait), a test becomes one check and, in a streak of failed tests, a short wait
  * (shim_check_once).
  */
 #include "mpi-shim/wait/check.h"

@@ -20,7 +20,7 @@ void shim_wait(struct shim_wait *w, const void *call_site);
 typedef bool shim_check(struct shim_wait *w);
 /* One check, and a wait until it is true. */
 int shim_check_and_wait(shim_check *check, void *args, const void *call_site);
-/* One check, and a short wait in a run of failed ones. */
+/* One check, and a short wait in a streak of failed ones. */
 int shim_check_once(shim_check *check, void *args, const void *call_site);
 
 /* comm and at_arrival as in struct shim_wait. */

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * poll.c - a run of failed tests with next to nothing between them is a wait.
+ * poll.c - a streak of failed tests with next to nothing between them is a wait.
  *
- * A run is a sequence of failed tests of one thread.  Such a program only tests again, but it may
- * check something else between its tests.  So a thread stays inside a test for a bounded time only.
+ * A streak is a sequence of failed tests of one thread.  Such a program only tests again, but it
+ * may check something else between its tests.  So a thread stays inside a test for a bounded time
+ * only.
  *
  * While another process wants the core, a stay is short at first.  It doubles, up to STAY_MOST_US,
- * as long as runs end with a test that succeeds: getting the core back costs its borrower a turn.
- * After a run that ends otherwise it is short again.  While no process wants the core, there is a
- * stay only when the run has lasted for PATIENT_US, of at most 1/STAY_PART of that time.  The
- * program's other checks are delayed by no more than that.
+ * as long as streaks end with a test that succeeds: getting the core back costs its borrower a
+ * turn. After a streak that ends otherwise it is short again.  While no process wants the core,
+ * there is a stay only when the streak has lasted for PATIENT_US, of at most 1/STAY_PART of that
+ * time.  The program's other checks are delayed by no more than that.
  *
  * A ring ends the stay, since it may be for another request than the one that is tested.  A program
- * that computes between its tests is recognised by the time between them, and is not delayed: by one
- * long gap, or by many short ones that are nearly all of the run's time.  Where gaps are most of it,
- * there is a stay only while another process wants the core.  There, and while no process wants it, the
- * thread tests for as long as it has stayed before the next stay: so a program that counts its tests, or
- * works a little between them, takes at most twice as long.  A
+ * that computes between its tests is recognised by the time between them, and is not delayed: by
+ * one long gap, or by many short ones that are nearly all of the streak's time.  Where gaps are
+ * most of it, there is a stay only while another process wants the core.  There, and while no
+ * process wants it, the thread tests for as long as it has stayed before the next stay: so a
+ * program that counts its tests, or works a little between them, takes at most twice as long.  A
  * program that sleeps there waits as well: that shows in the thread's CPU time.  Reading it is a
  * system call, so it is read only where gaps are as long as sleeps, and for some time not at all
  * where they turned out to be computing.
@@ -25,9 +26,9 @@
  *
  * The program may test under a lock of its own, which another of its threads needs to send what is
  * waited for.  So a thread sleeps in a test only if no other thread of the process could run: none
- * has used a processor for a while (others.c), or there is none but those of the OpenMP runtime, outside
- * of a region, and of the MPI library; and none lacks a core.  Where threads or implicit tasks of the
- * OpenMP runtime lack a core, they have this one first, for a limited time.
+ * has used a processor for a while (others.c), or there is none but those of the OpenMP runtime,
+ * outside of a region, and of the MPI library; and none lacks a core.  Where threads or implicit
+ * tasks of the OpenMP runtime lack a core, they have this one first, for a limited time.
  */
 #include "mpi-shim/wait/poll.h"
 #include "libinvasive/base/assertion.h"
@@ -38,18 +39,18 @@
 #include "libinvasive/process.h"
 
 /* Microseconds.  GAP: a gap between two tests that is longer than this, and than 1/GAP_PART of the
- * run so far, is computing; shorter ones may be a time slice of another thread.  RUN: no stay
+ * streak so far, is computing; shorter ones may be a time slice of another thread.  STREAK: no stay
  * before tests have failed for this long.  YIELD: with more processes than cores the caller yields
  * for this long before it sleeps, which is about the cost of a sleep and a wake-up on another
  * core. */
-enum { GAP_US = 5, RUN_US = 30, YIELD_US = 50, PATIENT_US = 5000 };
+enum { GAP_US = 5, STREAK_US = 30, YIELD_US = 50, PATIENT_US = 5000 };
 enum { STAY_FIRST_US = 250, STAY_MOST_US = 10000, STAY_UNWANTED_US = 20000, STAY_PART = 16 };
 enum { GAP_PART = 64 };
 /* UNCLOCKED: tests from one for which the clock is read to the next, at most; fewer, so that they take less than
  * GAP_US / 2. */
 enum { UNCLOCKED = 7 };
-enum { RUN_TESTS = 16, RUN_NAPS = 2 };
-/* A thread that has not tested for this long, and 1/GAP_PART of the run, does not wait.  Longer
+enum { STREAK_TESTS = 16, STREAK_NAPS = 2 };
+/* A thread that has not tested for this long, and 1/GAP_PART of the streak, does not wait.  Longer
  * than from a test to the release of the lock that it is under. */
 enum { POLLS_US = 100 };
 /* A gap is a sleep of the program (a nap) if it is longer than NAP_US and took less CPU time than
@@ -75,7 +76,7 @@ enum { NAP_CHECKS = 4, NAP_REST = 64, CLOCK_US = 20 };
 /* Of the calling thread, which alone writes it. */
 static __thread struct {
     struct {
-        uint64_t start, last; /* ticks: the run's first test, and the end of its latest */
+        uint64_t start, last; /* ticks: the streak's first test, and the end of its latest */
         uint64_t stay;        /* how long the next stay may be */
         uint64_t cpu_ns;      /* the thread's processor time at cpu_at; 0: not asked for */
         uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
@@ -86,15 +87,15 @@ static __thread struct {
         unsigned tests, naps;
         unsigned unclocked;   /* tests since `last` */
         unsigned site; /* of the first test (site_stats.h) */
-        bool slept;    /* in this run */
-        bool checked;  /* have the other threads been, in this run */
-    } run;
+        bool slept;    /* in this streak */
+        bool checked;  /* have the other threads been, in this streak */
+    } streak;
     unsigned unclocked_most; /* tests for which the clock is not read, until one for which it is */
-    /* Of all runs: long gaps to check, and to let pass before that. */
+    /* Of all streaks: long gaps to check, and to let pass before that. */
     struct {
         unsigned checks, rest;
     } naps;
-    /* What this thread knows of the others of its process, in all its runs. */
+    /* What this thread knows of the others of its process, in all its streaks. */
     struct {
         struct inv_others sample;
         uint64_t way_ns;     /* how long to wait for a core */
@@ -114,16 +115,16 @@ static struct {
 /* A test has failed, or a stay has ended. */
 static void note_end(void)
 {
-    my.run.last = shim_ticks();
-    my.run.unclocked = 0;
-    uint64_t part = my.run.tests ? (my.run.last - my.run.start) / GAP_PART : 0;
+    my.streak.last = shim_ticks();
+    my.streak.unclocked = 0;
+    uint64_t part = my.streak.tests ? (my.streak.last - my.streak.start) / GAP_PART : 0;
     uint64_t least = POLLS_US * shim_clock.us;
-    inv_polls_until = my.run.last + (part > least ? part : least);
-    if (!my.naps.checks || (!my.run.naps && my.run.tests >= RUN_TESTS))
-        my.run.cpu_ns = 0;
-    else if (!my.run.cpu_ns || my.run.last - my.run.cpu_at >= CLOCK_US * shim_clock.us) {
-        my.run.cpu_ns = shim_thread_cpu_ns();
-        my.run.cpu_at = my.run.last;
+    inv_polls_until = my.streak.last + (part > least ? part : least);
+    if (!my.naps.checks || (!my.streak.naps && my.streak.tests >= STREAK_TESTS))
+        my.streak.cpu_ns = 0;
+    else if (!my.streak.cpu_ns || my.streak.last - my.streak.cpu_at >= CLOCK_US * shim_clock.us) {
+        my.streak.cpu_ns = shim_thread_cpu_ns();
+        my.streak.cpu_at = my.streak.last;
     }
 }
 
@@ -132,22 +133,25 @@ static bool has_slept(uint64_t gap)
 {
     if (gap < NAP_US * shim_clock.us)
         return false;
-    uint64_t used = my.run.cpu_ns ? shim_thread_cpu_ns() - my.run.cpu_ns : UINT64_MAX;
+    uint64_t used = my.streak.cpu_ns ? shim_thread_cpu_ns() - my.streak.cpu_ns : UINT64_MAX;
     if (used < NAP_CPU_US * 1000 && used * NAP_PART < shim_ticks_to_ns(gap)) {
         my.naps.checks = NAP_CHECKS;
-        my.run.naps++;
+        my.streak.naps++;
         return true;
     }
-    if (my.run.cpu_ns && --my.naps.checks == 0)
+    if (my.streak.cpu_ns && --my.naps.checks == 0)
         my.naps.rest = NAP_REST;
-    else if (!my.run.cpu_ns && my.naps.rest)
+    else if (!my.streak.cpu_ns && my.naps.rest)
         my.naps.rest--;
-    else if (!my.run.cpu_ns)
+    else if (!my.streak.cpu_ns)
         my.naps.checks = NAP_CHECKS;
     return false;
 }
 
-static bool is_wait(void) { return my.run.tests >= RUN_TESTS || my.run.naps >= RUN_NAPS; }
+static bool is_wait(void)
+{
+    return my.streak.tests >= STREAK_TESTS || my.streak.naps >= STREAK_NAPS;
+}
 
 static uint64_t quiet_need_ns(void)
 {
@@ -164,8 +168,8 @@ static void learn_quiet(bool ran)
     atomic_store_explicit(&process.quiet_ns, need, memory_order_relaxed);
 }
 
-/* A run has ended in which the others had not been quiet for long enough.  If they could have run,
- * and have not, a sleep would have been as good. */
+/* A streak has ended in which the others had not been quiet for long enough.  If they could have
+ * run, and have not, a sleep would have been as good. */
 static void learn_awake(void)
 {
     if (quiet_need_ns() == QUIET_FIRST_US * 1000)
@@ -188,42 +192,46 @@ static uint64_t check_others(void)
     return quiet;
 }
 
-static void end_run(uint64_t end, bool hit)
+static void end_streak(uint64_t end, bool hit)
 {
     inv_polls_until = 0;
     if (my.others.slept && hit)
-        check_others(); /* now: before the next run all threads of the process may compute */
-    else if (my.run.checked && hit && !my.run.slept)
+        check_others(); /* now: before the next streak all threads of the process may compute */
+    else if (my.streak.checked && hit && !my.streak.slept)
         learn_awake();
-    my.others.slept = my.run.checked = false;
+    my.others.slept = my.streak.checked = false;
     if (is_wait()) {
         unsigned here = shim_site_stats_current();
-        shim_site_stats_set_current(my.run.site);
-        shim_workload_waited(my.run.start, end, my.run.slept);
+        shim_site_stats_set_current(my.streak.site);
+        shim_workload_waited(my.streak.start, end, my.streak.slept);
         shim_site_stats_set_current(here);
     }
-    if (my.run.slept && !hit)
-        my.run.stay = 0;
-    my.run.tests = my.run.naps = 0;
-    my.run.inside = my.run.outside = my.run.next_stay = 0;
-    my.run.slept = false;
+    if (my.streak.slept && !hit)
+        my.streak.stay = 0;
+    my.streak.tests = my.streak.naps = 0;
+    my.streak.inside = my.streak.outside = my.streak.next_stay = 0;
+    my.streak.slept = false;
 }
 
 /* Parts of the time between stays: the gaps are more than half of it, or nearly all. */
-static bool does_more_than_test(void) { return my.run.outside > my.run.inside; }
-static bool computes(void) { return my.run.outside / 15 > my.run.inside; }
+static bool does_more_than_test(void) { return my.streak.outside > my.streak.inside; }
+static bool computes(void) { return my.streak.outside / 15 > my.streak.inside; }
 
-static bool is_unclocked(void) { return my.run.tests > 0 && my.run.unclocked < my.unclocked_most; }
+static bool is_unclocked(void)
+{
+    return my.streak.tests > 0 && my.streak.unclocked < my.unclocked_most;
+}
 
 /* A test for which the clock has been read has failed; the ones before it that followed the last such test took as
  * long. */
 static void note_period(unsigned unclocked)
 {
-    uint64_t test = my.run.last - my.run.begun, before = unclocked * test;
-    uint64_t period = (my.run.apart + test) / (unclocked + 1) + 1;
-    my.run.inside += before + test;
-    if (my.run.apart > before && my.run.apart < NAP_US * shim_clock.us) /* longer: asleep, or without the core */
-        my.run.outside += my.run.apart - before;
+    uint64_t test = my.streak.last - my.streak.begun, before = unclocked * test;
+    uint64_t period = (my.streak.apart + test) / (unclocked + 1) + 1;
+    my.streak.inside += before + test;
+    if (my.streak.apart > before &&
+        my.streak.apart < NAP_US * shim_clock.us) /* longer: asleep, or without the core */
+        my.streak.outside += my.streak.apart - before;
     uint64_t fit = GAP_US * shim_clock.us / 2 / period;
     my.unclocked_most = fit < UNCLOCKED ? (unsigned)fit : UNCLOCKED;
 }
@@ -238,27 +246,27 @@ static bool is_core_wanted(void)
  * that other threads want. */
 void shim_poll_begin(void)
 {
-    if (my.run.tests == 0 || is_unclocked())
+    if (my.streak.tests == 0 || is_unclocked())
         return;
-    my.run.begun = shim_ticks();
-    uint64_t gap = my.run.apart = my.run.begun - my.run.last;
+    my.streak.begun = shim_ticks();
+    uint64_t gap = my.streak.apart = my.streak.begun - my.streak.last;
     if (gap > GAP_US * shim_clock.us)
         my.unclocked_most = 0;
-    if (gap > GAP_US * shim_clock.us && gap > (my.run.last - my.run.start) / GAP_PART &&
+    if (gap > GAP_US * shim_clock.us && gap > (my.streak.last - my.streak.start) / GAP_PART &&
         !has_slept(gap))
-        end_run(my.run.last, false);
+        end_streak(my.streak.last, false);
 }
 
 /* Is it worth lending the core now? */
 static bool is_time_to_stay(void)
 {
-    uint64_t lasts = my.run.last - my.run.start;
-    if (!is_wait() || computes() || lasts <= RUN_US * shim_clock.us ||
-        my.run.last < my.others.next_check)
+    uint64_t lasts = my.streak.last - my.streak.start;
+    if (!is_wait() || computes() || lasts <= STREAK_US * shim_clock.us ||
+        my.streak.last < my.others.next_check)
         return false;
     if (inv_way_wanted() || (!does_more_than_test() && is_core_wanted()))
         return true;
-    if (my.run.last < my.run.next_stay)
+    if (my.streak.last < my.streak.next_stay)
         return false;
     return does_more_than_test() ? is_core_wanted() : lasts > PATIENT_US * shim_clock.us;
 }
@@ -266,15 +274,15 @@ static bool is_time_to_stay(void)
 bool shim_poll_failed(void)
 {
     if (is_unclocked()) {
-        my.run.unclocked++;
-        my.run.tests++;
+        my.streak.unclocked++;
+        my.streak.tests++;
         return false;
     }
-    unsigned unclocked = my.run.unclocked;
+    unsigned unclocked = my.streak.unclocked;
     note_end();
-    if (my.run.tests++ == 0) {
-        my.run.start = my.run.last;
-        my.run.site = shim_site_stats_current();
+    if (my.streak.tests++ == 0) {
+        my.streak.start = my.streak.last;
+        my.streak.site = shim_site_stats_current();
         return false;
     }
     note_period(unclocked);
@@ -301,7 +309,7 @@ static bool is_only_thread(void)
 static uint64_t longest_stay_ns(void)
 {
     uint64_t quiet = check_others();
-    my.run.checked = true;
+    my.streak.checked = true;
     uint64_t need = quiet_need_ns();
     if (quiet == UINT64_MAX || my.others.sample.spent_ns >= need)
         return quiet;
@@ -310,16 +318,16 @@ static uint64_t longest_stay_ns(void)
     /* before it could be enough */
     uint64_t rest = shim_ns_to_ticks(need - my.others.sample.spent_ns);
     uint64_t least = CHECK_US * shim_clock.us;
-    my.others.next_check = my.run.last + (rest > least ? rest : least);
+    my.others.next_check = my.streak.last + (rest > least ? rest : least);
     return 0;
 }
 
 /* Threads or implicit tasks of the OpenMP runtime lack a core: let them have the caller's. */
 static bool give_way(struct shim_wait *w)
 {
-    if (my.run.last < my.others.next_way)
+    if (my.streak.last < my.others.next_way)
         return false;
-    uint64_t start = my.run.last;
+    uint64_t start = my.streak.last;
     uint64_t first = WAY_FIRST_US * 1000;
     uint64_t limit = my.others.way_ns > first ? my.others.way_ns : first;
     bool in_time = inv_give_way(limit);
@@ -328,7 +336,7 @@ static bool give_way(struct shim_wait *w)
                                                      : WAY_MOST_US * 1000;
     bool done = w->done(w);
     note_end();
-    my.others.next_way = in_time ? my.run.last : my.run.last + (my.run.last - start);
+    my.others.next_way = in_time ? my.streak.last : my.streak.last + (my.streak.last - start);
     return done;
 }
 
@@ -358,35 +366,36 @@ bool shim_poll_wait(struct shim_wait *w)
     if (inv_process.anonymous && !inv_others_want(inv_process.table, inv_process.slot)) {
         bool done = yield_first(w);
         note_end();
-        if (done || my.run.last - my.run.start < YIELD_US * shim_clock.us)
+        if (done || my.streak.last - my.streak.start < YIELD_US * shim_clock.us)
             return done;
     }
-    inv_assert(my.run.tests > 0); /* the caller is in a run */
-    my.run.slept = true;
-    if (my.run.stay < STAY_FIRST_US * shim_clock.us)
-        my.run.stay = STAY_FIRST_US * shim_clock.us;
-    uint64_t part = (my.run.last - my.run.start) / STAY_PART, most = STAY_MOST_US * shim_clock.us;
+    inv_assert(my.streak.tests > 0); /* the caller is in a streak */
+    my.streak.slept = true;
+    if (my.streak.stay < STAY_FIRST_US * shim_clock.us)
+        my.streak.stay = STAY_FIRST_US * shim_clock.us;
+    uint64_t part = (my.streak.last - my.streak.start) / STAY_PART,
+             most = STAY_MOST_US * shim_clock.us;
     uint64_t longest_unwanted = STAY_UNWANTED_US * shim_clock.us;
     uint64_t unwanted = part < longest_unwanted ? part : longest_unwanted;
-    uint64_t stay = is_core_wanted() ? my.run.stay : unwanted;
+    uint64_t stay = is_core_wanted() ? my.streak.stay : unwanted;
     if (stay > STAY_FIRST_US * shim_clock.us && shim_ticks_to_ns(stay) > longest)
         stay = shim_ns_to_ticks(longest) + STAY_FIRST_US * shim_clock.us;
-    uint64_t begin = my.run.last;
-    bool done = shim_wait_slices(w, my.run.start, stay, true);
+    uint64_t begin = my.streak.last;
+    bool done = shim_wait_slices(w, my.streak.start, stay, true);
     my.others.slept = true;
-    my.run.stay = my.run.stay < most / 2 ? my.run.stay * 2 : most;
+    my.streak.stay = my.streak.stay < most / 2 ? my.streak.stay * 2 : most;
     note_end();
-    my.run.next_stay = my.run.last + (my.run.last - begin);
+    my.streak.next_stay = my.streak.last + (my.streak.last - begin);
     return done;
 }
 
-/* If the call before this run did not wait and ended an iteration, the iteration ended before the
- * run. */
+/* If the call before this streak did not wait and ended an iteration, the iteration ended before
+ * the streak. */
 void shim_poll_hit(const void *call_site)
 {
-    if (my.run.tests)
-        shim_workload_settle(my.run.start);
+    if (my.streak.tests)
+        shim_workload_settle(my.streak.start);
     shim_workload_call(call_site);
-    if (my.run.tests)
-        end_run(shim_ticks(), true);
+    if (my.streak.tests)
+        end_streak(shim_ticks(), true);
 }

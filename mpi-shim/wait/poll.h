@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
-/* poll.h - a run of failed tests is a wait (poll.c). */
+/* poll.h - a streak of failed tests is a wait (poll.c). */
 #ifndef SHIM_POLL_H
 #define SHIM_POLL_H
 
@@ -11,7 +11,7 @@
 void shim_poll_library_has(unsigned threads);
 /* Before a test. */
 void shim_poll_begin(void);
-/* A test has failed.  True: it is one of a run, and lending the core is worth it now. */
+/* A test has failed.  True: it is one of a streak, and lending the core is worth it now. */
 bool shim_poll_failed(void);
 /* Wait inside the test for a short while.  True: done. */
 bool shim_poll_wait(struct shim_wait *w);

@@ -333,7 +333,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
     bool done, rung = false;
     begin_slices(&sleep, w, wait_start);
     shim_thread.listening = true;
-    sleep.steep = until_rung; /* a test in a run of many: they have had their short slices */
+    sleep.steep = until_rung; /* a test in a streak of many: they have had their short slices */
     for (;;) {
         done = check_before_sleep(w, &sleep, start + limit_ticks);
         uint64_t waited = shim_ticks() - start;
