@@ -177,7 +177,7 @@ static void *watchdog_main (void *arg)
     while (!atomic_load(&stopping)) {
         if (atomic_load(&evicting))
             evict((int)((unsigned)rand_r(&seed) % CORES));
-        gomp_unheld_look();
+        gomp_unheld_rescue();
         gomp_want_cores();
         sched_yield();
     }

@@ -125,7 +125,7 @@ void invade_exec(const struct invade_options *options) __attribute__((noreturn))
 int invade_run(const struct invade_options *options, invade_become become,
                void (*told_to_end)(void *), void *argument);
 /* The first signal that has told us to end; 0: none.  Between and after runs, as the next two. */
-int invade_told_by(void);
+int invade_end_signal(void);
 /* Wait for processes that became our children (PR_SET_CHILD_SUBREAPER), for patience_ns at most.
  * False: some still run, or a signal has told us to end. */
 bool invade_reap(uint64_t patience_ns);

@@ -267,8 +267,8 @@ static int run_one(struct comparison *c, int which)
     uint64_t begin_ns = inv_now_ns();
     int status = invade_run(c->o, which == STOCK ? invade_exec : c->managed, print_comparison, c);
     double wall = 1e-9 * (double)(inv_now_ns() - begin_ns);
-    c->interrupted = invade_told_by();
-    if (!invade_reap(PATIENCE_NS) && !invade_told_by())
+    c->interrupted = invade_end_signal();
+    if (!invade_reap(PATIENCE_NS) && !invade_end_signal())
         c->left_behind = true;
     if (status || c->interrupted)
         return status;
@@ -300,12 +300,12 @@ static int run_all(struct comparison *c)
 {
     unsigned runs = 2 * c->o->compare, run = 0;
     int status = 0;
-    while (run < runs && !status && !invade_told_by())
+    while (run < runs && !status && !invade_end_signal())
         status = run_one(c, run++ % 2);
     if (status || c->interrupted)
         say_why_it_ends(c, run, status);
     else if (run < runs)
-        status = W_EXITCODE(0, invade_told_by()); /* which came between two runs */
+        status = W_EXITCODE(0, invade_end_signal()); /* which came between two runs */
     return status;
 }
 

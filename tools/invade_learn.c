@@ -509,7 +509,7 @@ void invade_learn_end(const struct invade_options *o, const struct invade_report
 {
     struct facts facts = {0};
     struct invade_hash latest = o->hash;
-    if (!o->learn || status != 0 || invade_told_by())
+    if (!o->learn || status != 0 || invade_end_signal())
         return; /* how long a run takes that has failed, or was told to end, says nothing */
     int error;
     bool ours = learn_facts(&facts, report, m, &error);

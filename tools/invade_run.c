@@ -199,7 +199,7 @@ static void take_alone(int number)
         stop_here();
 }
 
-int invade_told_by(void)
+int invade_end_signal(void)
 {
     siginfo_t info;
     sigset_t set;

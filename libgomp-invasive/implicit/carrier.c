@@ -503,7 +503,7 @@ static void note_ended (struct gomp_region *region, unsigned id)
 static bool may_go_on (void)
 {
     return gomp_holds_core() && !gomp_hold_called_back() && !gomp_ready_here(inv_hold) &&
-           !gomp_contexts_look();
+           !gomp_contexts_any_ready();
 }
 
 /* In a context: run implicit tasks of the region.  False: there was none left. */
@@ -635,7 +635,7 @@ bool gomp_contexts_waiting (void)
     return found;
 }
 
-bool gomp_contexts_look (void)
+bool gomp_contexts_any_ready (void)
 {
     enum { OTHERS_EVERY = 256 };
     if (!gomp_suspended_all())
@@ -775,7 +775,7 @@ static void count_ready (struct gomp_suspended *l, struct gomp_carriers_view *vi
     gomp_spinlock_unlock(&l->lock);
 }
 
-struct gomp_carriers_view gomp_carriers_look (void)
+struct gomp_carriers_view gomp_carriers_inspect (void)
 {
     struct gomp_carriers_view view = {0};
     for (struct gomp_suspended *l = gomp_suspended_all(); l; l = l->next) {

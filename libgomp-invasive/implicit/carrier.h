@@ -62,7 +62,7 @@ extern bool gomp_contexts_steal (void);
  * watchdog lets run. */
 extern bool gomp_contexts_run_others (void);
 /* Is a context ready?  Looks at other carriers now and then only. */
-extern bool gomp_contexts_look (void);
+extern bool gomp_contexts_any_ready (void);
 /* Has the context that ran last asked for implicit tasks to be started first? */
 extern bool gomp_contexts_tickets_first (void);
 /* For a thread that holds a core and waits for all others of the region that it has begun: run
@@ -96,7 +96,7 @@ struct gomp_carriers_view {
     unsigned ready;             /* contexts that could run and do not */
     struct gomp_region *region; /* of one of them */
 };
-extern struct gomp_carriers_view gomp_carriers_look (void);
+extern struct gomp_carriers_view gomp_carriers_inspect (void);
 extern void gomp_carriers_forget (void);
 #pragma GCC visibility pop
 #endif

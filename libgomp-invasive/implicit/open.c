@@ -130,7 +130,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
     gomp_history_region_opens(region, outer != NULL);
     count_region(region);
-    gomp_cores_are_useful(cores_of_use_to(region, elastic));
+    gomp_set_useful_cores(cores_of_use_to(region, elastic));
     atomic_store_explicit(&region->gate, n * GOMP_UNFINISHED_ONE + GOMP_INSIDE_ONE, memory_order_release);
     if (!elastic) {
         if (gomp_region_is_alone(region)) /* the last use of the struct was */

@@ -39,7 +39,7 @@ static struct view look_at_work (void)
                      .waiting = gomp_threads_queued(),
                      .count = atomic_load_explicit(&gomp_ready.count, memory_order_relaxed)};
     struct gomp_region *region;
-    struct gomp_carriers_view carriers = gomp_carriers_look();
+    struct gomp_carriers_view carriers = gomp_carriers_inspect();
     v.progress += carriers.switches;
     v.count += carriers.ready;
     if (carriers.region) {
@@ -311,9 +311,9 @@ static void look_for_stall (void)
     if (share_lasting_regions(&w->alone, cpu))
         w->idle = 0;
     if (inv_managed())
-        gomp_unheld_look();
+        gomp_unheld_rescue();
     if (strangers)
-        inv_strangers_look();
+        inv_strangers_sample();
     if (inv_managed() && gomp_work_waiting())
         serve_work(w, &now);
     uint64_t wall = inv_now_ns();

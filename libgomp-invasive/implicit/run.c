@@ -66,12 +66,12 @@ static bool waits (void)
 
 static bool in_sight (void)
 {
-    return gomp_tickets_in_sight() || gomp_contexts_look();
+    return gomp_tickets_in_sight() || gomp_contexts_any_ready();
 }
 
 static bool unheld_may_run (void)
 {
-    return gomp_tickets_left() || gomp_carriers_look().ready > 0;
+    return gomp_tickets_left() || gomp_carriers_inspect().ready > 0;
 }
 
 static bool in_use (void)

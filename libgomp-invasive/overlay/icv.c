@@ -24,7 +24,7 @@ extern void upstream_set_max_active_levels (int) __attribute__((nothrow));
 /* Defined here, where upstream's own aliases of these names find them. */
 int omp_get_max_threads (void)
 {
-    gomp_tell_default_team();
+    gomp_ensure_default_team();
     return upstream_get_max_threads();
 }
 

@@ -89,7 +89,7 @@ static struct gomp_team *allocate_team (unsigned nthreads)
                   sizeof(gomp_sem_t);
     team = gomp_aligned_alloc(__alignof(struct gomp_team), sizeof *team + nthreads * each);
     if (nthreads > 1)
-        gomp_tell_default_team(); /* by omp_get_num_threads */
+        gomp_ensure_default_team(); /* by omp_get_num_threads */
     gomp_barrier_init(&team->barrier, nthreads);
     gomp_mutex_init(&team->task_lock);
     team->nthreads = nthreads;
@@ -702,9 +702,9 @@ static void __attribute__((constructor)) initialize_team (void)
     if (pthread_key_create(&gomp_thread_destructor, thread_ends) != 0)
         gomp_fatal("could not create thread pool destructor.");
     pthread_atfork(NULL, NULL, after_fork_in_child);
-    gomp_sources_are(&gomp_implicit_tasks, &gomp_explicit_tasks);
+    gomp_sources_set(&gomp_implicit_tasks, &gomp_explicit_tasks);
     gomp_workers_loaded();
-    gomp_watchdog_does(&gomp_progress_watch);
+    gomp_watchdog_set(&gomp_progress_watch);
     gomp_use_loaded(); /* the constructors of env.c and parallel.c are linked before this one */
 }
 

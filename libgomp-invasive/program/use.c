@@ -26,7 +26,7 @@ bool gomp_use_has_further_threads (void)
     return atomic_load_explicit(&use.by_further_threads, memory_order_relaxed);
 }
 
-void gomp_use_by_further_thread (void)
+void gomp_use_add_further_threads (void)
 {
     atomic_store_explicit(&use.by_further_threads, true, memory_order_relaxed);
 }

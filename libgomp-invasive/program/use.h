@@ -36,7 +36,7 @@ static inline struct gomp_task_icv *gomp_default_icv (void)
 
 /* Have threads that the program has created begun to use OpenMP?  The second function says so. */
 extern bool gomp_use_has_further_threads (void);
-extern void gomp_use_by_further_thread (void);
+extern void gomp_use_add_further_threads (void);
 /* All constructors that read the environment have run. */
 extern void gomp_use_loaded (void);
 /* Must a process that has just been loaded find its default team size at once? */

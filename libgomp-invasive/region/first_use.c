@@ -70,7 +70,7 @@ struct gomp_task_icv *gomp_find_thread_icv (void)
     bool initial = syscall(SYS_gettid) == getpid();
     gomp_thread_icv = &gomp_global_icv;
     if (!initial) {
-        gomp_use_by_further_thread();
+        gomp_use_add_further_threads();
         gomp_decide_default_team(GOMP_TEAM_SMALL); /* which may change gomp_thread_icv */
     }
     return gomp_thread_icv;

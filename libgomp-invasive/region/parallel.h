@@ -44,7 +44,7 @@ extern bool gomp_team_is_default (unsigned nthreads);
 /* Does the calling thread's default size need no decision any more? */
 extern __thread bool gomp_team_default_known __attribute__((tls_model("initial-exec")));
 /* The program is about to be told the default size: by omp_get_max_threads, or by a region. */
-static inline void gomp_tell_default_team (void)
+static inline void gomp_ensure_default_team (void)
 {
     if (__builtin_expect(!gomp_team_default_known, 0))
         gomp_decide_default_team(GOMP_TEAM_LARGE);
@@ -60,7 +60,7 @@ extern unsigned gomp_team_secure (unsigned requested);
 static inline unsigned gomp_team_is_for (void (*fn) (void *), unsigned requested)
 {
     if (requested == 0)
-        gomp_tell_default_team();
+        gomp_ensure_default_team();
     if (__builtin_expect(gomp_team_settings.adaptive, 0))
         gomp_team_find_limit(fn, requested);
     if (__builtin_expect(gomp_thread_supply.few_threads, 0))

@@ -102,7 +102,7 @@ static unsigned share_of (int hold)
 
 /* Leaves first .. end - 1 in a share.  The share of the hold's core is empty, unless another thread
  * believes that it holds the core, too: then in another share. */
-static void put_into_share (struct gomp_tickets *t, unsigned own, uint32_t epoch, uint32_t first,
+static void fill_share (struct gomp_tickets *t, unsigned own, uint32_t epoch, uint32_t first,
                             uint32_t end)
 {
     inv_assert(own < GOMP_TICKET_SHARES && first < end);
@@ -182,7 +182,7 @@ static bool take_unshared (struct gomp_tickets *t, int hold, unsigned *id)
     *id = first;
     inv_assert(first >= 1 && first + n <= GOMP_TICKETS_MOST);
     if (n > 1) {
-        put_into_share(t, share_of(hold), epoch, first + 1, first + n);
+        fill_share(t, share_of(hold), epoch, first + 1, first + n);
         /* Since the exchange no thread could see these tickets.  A thread that found nothing then and
          * acted on it (the process wants no cores, the watchdog sleeps) would leave them to
          * us alone, and our implicit task may wait for one of theirs. */

@@ -128,7 +128,7 @@ static bool has_all_useful_cores (void)
     return found == useful;
 }
 
-void gomp_cores_are_useful (unsigned count)
+void gomp_set_useful_cores (unsigned count)
 {
     if (!inv_managed())
         return;

@@ -34,7 +34,7 @@ extern void gomp_call_cores (void);
 /* A region begins.  The process can use at most `count` cores; UINT_MAX: not known.  While it holds
  * that many, gomp_want_cores does not ask for more: other processes would lend cores that come back
  * at once. */
-extern void gomp_cores_are_useful (unsigned count);
+extern void gomp_set_useful_cores (unsigned count);
 extern void gomp_cores_forget (void);
 /* Use cores that are free now for work that waits. */
 extern void gomp_take_free_cores (void);

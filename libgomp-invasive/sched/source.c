@@ -39,7 +39,7 @@ static const struct gomp_source none = {.waits = gomp_source_has_none,
 
 struct gomp_sources gomp_sources = {&none, &none};
 
-void gomp_sources_are (const struct gomp_source *of_implicit, const struct gomp_source *of_explicit)
+void gomp_sources_set (const struct gomp_source *of_implicit, const struct gomp_source *of_explicit)
 {
     gomp_sources = (struct gomp_sources){of_implicit, of_explicit};
 }

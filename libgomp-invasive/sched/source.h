@@ -57,6 +57,6 @@ extern bool gomp_source_has_none (void);
 extern void gomp_source_keeps_none (void);
 extern void gomp_source_ignores (const int *addr);
 /* When the library is loaded, before there are workers. */
-extern void gomp_sources_are (const struct gomp_source *of_implicit, const struct gomp_source *of_explicit);
+extern void gomp_sources_set (const struct gomp_source *of_implicit, const struct gomp_source *of_explicit);
 #pragma GCC visibility pop
 #endif

@@ -199,7 +199,7 @@ void gomp_region_finish (struct gomp_region *region)
     if (!inv_managed())
         return;
     if (__builtin_expect(atomic_load_explicit(&inv_strangers.count, memory_order_relaxed) > 0, 0)) {
-        inv_strangers_look();
+        inv_strangers_sample();
         inv_thread_follow_placement();
     }
     gomp_history_region_ends(region);

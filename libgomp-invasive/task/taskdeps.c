@@ -568,7 +568,7 @@ static void finish_node (struct gomp_dep_node *node, struct ready *ready)
     if (before != 1)
         return;
     if (waiter) /* its node, on its stack, may be gone; it is our parent and so is not */
-        gomp_task_poke(waiter);
+        gomp_task_wake_parked(waiter);
     else if (take_tokens(node, ready))
         add_ready(ready, node->task);
 }

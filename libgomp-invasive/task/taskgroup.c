@@ -88,7 +88,7 @@ static uintptr_t **table_slot (struct table *table, uintptr_t original)
     return &table->entry[at];
 }
 
-static void table_put (struct table *table, uintptr_t *entry)
+static void table_insert (struct table *table, uintptr_t *entry)
 {
     uintptr_t **slot = table_slot(table, entry[ORIGINAL]);
     inv_assert(*slot || table->used < table->mask); /* a search always comes to an end */
@@ -130,12 +130,12 @@ static void register_blocks (uintptr_t *data, uintptr_t *outer, uintptr_t *first
     struct table *table = table_make(variables);
     for (size_t i = 0; outer_table && i <= outer_table->mask; i++)
         if (outer_table->entry[i])
-            table_put(table, outer_table->entry[i]);
+            table_insert(table, outer_table->entry[i]);
     for (block = data;; block = (uintptr_t *)block[NEXT]) {
         for (size_t i = 0; i < block[COUNT]; i++) {
             uintptr_t *entry = block + VARIABLES + i * PER_VARIABLE;
             entry[BLOCK] = (uintptr_t)block;
-            table_put(table, entry);
+            table_insert(table, entry);
         }
         if (block == last)
             break;

@@ -256,7 +256,7 @@ void gomp_task_count (struct gomp_task_slot *slot, struct gomp_task *parent)
 
 /* --- waking */
 
-void gomp_task_poke (struct gomp_task *task)
+void gomp_task_wake_parked (struct gomp_task *task)
 {
     /* seq_cst: partner is sleep_for_descendants, which sets the bit and then looks again */
     if (!(atomic_load(&task->own.done) & GOMP_DONE_PARKED))
@@ -313,7 +313,7 @@ static void __attribute__((noinline)) wake_for (struct gomp_team *team, struct g
     }
     for (; parent; parent = parent->own.depth > 0 ? parent->parent : NULL)
         if (atomic_load(&parent->own.done) & GOMP_DONE_PARKED) {
-            gomp_task_poke(parent);
+            gomp_task_wake_parked(parent);
             return;
         }
 }
@@ -520,7 +520,7 @@ bool gomp_task_cancelled (struct gomp_team *team, struct gomp_taskgroup *group)
 
 /* Tell a parent that children are over.  After this the parent may be gone, unless it has children
  * that are not released.  True when the parent has ended and this released its last child. */
-static bool tell_parent (struct gomp_task *parent, uint64_t what)
+static bool notify_parent (struct gomp_task *parent, uint64_t what)
 {
     uint64_t now = atomic_fetch_add(&parent->own.done, what) + what;
     if ((what & GOMP_DONE_BODY) && gomp_done_bodies(now) == GOMP_DONE_WAKE)
@@ -571,7 +571,7 @@ void gomp_task_finish (struct gomp_task *task, struct gomp_task *waiting)
     if (others > 0 &&
         gomp_done_released(atomic_load_explicit(&task->own.done, memory_order_acquire)) != others) {
         if (body)
-            tell_parent(parent, body);
+            notify_parent(parent, body);
         what = GOMP_DONE_RELEASED;
         if (!no_child_left(task))
             return;
@@ -582,7 +582,7 @@ void gomp_task_finish (struct gomp_task *task, struct gomp_task *waiting)
         parent->own.own_done++; /* it is suspended on this very thread */
         return;
     }
-    while (tell_parent(parent, what)) {
+    while (notify_parent(parent, what)) {
         task = parent;
         parent = task->parent;
         gomp_task_release(task);
@@ -741,7 +741,7 @@ static void sleep_for_descendants (struct wait *w)
     _Atomic uint64_t *done = &w->root->own.done;
     uint64_t add = GOMP_DONE_PARKED + w->bias;
     atomic_fetch_add(&w->tasks->asleep, GOMP_DESCENDANTS);
-    /* seq_cst: partners are gomp_task_poke and tell_parent */
+    /* seq_cst: partners are gomp_task_wake_parked and notify_parent */
     uint64_t now = atomic_fetch_add(done, add) + add;
     /* What follows looks by weaker loads: at the group, the node, and all queues.  Partners are the
      * seq_cst changes of those, after which the changer looks whether we sleep: after_queueing,

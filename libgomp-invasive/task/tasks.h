@@ -175,7 +175,7 @@ static inline bool gomp_task_discarded (struct gomp_team *team, struct gomp_task
 }
 
 /* Wake a task that sleeps for something that is true now, or might be. */
-extern void gomp_task_poke (struct gomp_task *);
+extern void gomp_task_wake_parked (struct gomp_task *);
 /* Wake up to `count` threads that wait in the team's barrier. */
 extern void gomp_tasks_signal (struct gomp_team_tasks *, int count);
 /* The last task of the team may be complete: wake all threads that wait for that. */
@@ -247,7 +247,7 @@ static inline void gomp_taskgroup_leave (struct gomp_taskgroup *group)
     size_t before = __atomic_fetch_sub(&group->num_children, 1, __ATOMIC_SEQ_CST);
     inv_assert(before > 0);
     if (before == 1 && owner)
-        gomp_task_poke(owner);
+        gomp_task_wake_parked(owner);
 }
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

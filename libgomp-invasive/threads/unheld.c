@@ -184,7 +184,7 @@ void gomp_unheld_leave (int hold)
     gomp_spinlock_unlock(&gomp_unheld_threads.lock);
 }
 
-void gomp_unheld_look (void)
+void gomp_unheld_rescue (void)
 {
     gomp_spinlock_lock(&gomp_unheld_threads.lock);
     for (struct gomp_unheld *u = gomp_unheld_threads.first; u; u = u->next) {

@@ -47,7 +47,7 @@ extern bool gomp_unheld_place (int hold);
 /* The hold is given up: moves unheld threads off its core. */
 extern void gomp_unheld_leave (int hold);
 /* Sees to unheld threads that have lost their core; by the watchdog. */
-extern void gomp_unheld_look (void);
+extern void gomp_unheld_rescue (void);
 extern void gomp_unheld_forget (void);
 
 /* Does the calling thread hold a core? */

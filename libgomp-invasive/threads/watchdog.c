@@ -26,7 +26,7 @@ static struct {
     _Atomic unsigned extras_taken;
 } dog;
 
-void gomp_watchdog_does (const struct gomp_watch *does)
+void gomp_watchdog_set (const struct gomp_watch *does)
 {
     dog.watch = does;
 }

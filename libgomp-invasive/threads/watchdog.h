@@ -29,7 +29,7 @@ struct gomp_watch {
     bool (*has_reason) (void); /* just before it sleeps: is there something to watch after all? */
 };
 /* Called once, when the library is loaded. */
-extern void gomp_watchdog_does (const struct gomp_watch *);
+extern void gomp_watchdog_set (const struct gomp_watch *);
 
 /* Start the watchdog, if there is none.  False: the system gives us no thread for it. */
 extern bool gomp_progress_start (void);

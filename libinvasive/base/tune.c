@@ -110,7 +110,7 @@ static bool try_neighbour(struct inv_tune *t)
     return false;
 }
 
-static void go_on(struct inv_tune *t)
+static void narrow_search(struct inv_tune *t)
 {
     for (; t->step; t->step /= 2)
         if (try_neighbour(t))
@@ -133,7 +133,7 @@ static void judge(struct inv_tune *t, double median, double error)
         t->error_ns = error;
     }
     inv_assert(t->median_ns[t->best] > 0);
-    go_on(t);
+    narrow_search(t);
 }
 
 static bool search_on(struct inv_tune *t)

@@ -127,7 +127,7 @@ void inv_bind_threads(void)
 {
     if (inv_threads_bind() || !inv_managed())
         return;
-    inv_slot_tell_binding();
+    inv_slot_publish_binding();
     if (inv_hold >= 0 && !inv_hold_is_lent)
         inv_hold_begin_handed(inv_hold, false);
 }

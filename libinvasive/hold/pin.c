@@ -214,7 +214,7 @@ bool inv_threads_are_bound(void)
     return atomic_load_explicit(&shared.binding, memory_order_relaxed);
 }
 
-void inv_slot_tell_binding(void)
+void inv_slot_publish_binding(void)
 {
     /* seq_cst, after the process has become managed; partner: inv_threads_bind in another thread */
     atomic_thread_fence(memory_order_seq_cst);
@@ -231,8 +231,8 @@ bool inv_slot_binds(unsigned slot)
 bool inv_threads_bind(void)
 {
     bool bound = atomic_exchange_explicit(&shared.binding, true, memory_order_relaxed);
-    /* seq_cst, before the caller looks whether another thread has joined; partner: inv_slot_tell_binding
-     * there */
+    /* seq_cst, before the caller looks whether another thread has joined; partner:
+     * inv_slot_publish_binding there */
     atomic_thread_fence(memory_order_seq_cst);
     return bound;
 }

@@ -62,7 +62,7 @@ void inv_assigned_core_enable(void);
  * bound.  For that thread; others ignore it.  Two loads when nothing has changed. */
 void inv_assigned_core_follow(void);
 /* Say in our slot whether threads are bound, for the caller, which has just joined.  Any thread. */
-void inv_slot_tell_binding(void);
+void inv_slot_publish_binding(void);
 /* Does the process in this slot bind its threads to their cores (inv_bind_threads)? */
 bool inv_slot_binds(unsigned slot);
 /* Move the thread that has been evicted from a core, a thread of the process in this slot, to the

@@ -111,7 +111,7 @@ static void decide_placement(double taken, double wanted)
         inv_place_by_kernel(false);
 }
 
-void inv_strangers_look(void)
+void inv_strangers_sample(void)
 {
     uint64_t now = inv_now_ns();
     if (now < atomic_load_explicit(&inv_strangers.next_ns, memory_order_relaxed) ||

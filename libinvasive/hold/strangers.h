@@ -29,7 +29,7 @@ extern struct inv_strangers {
     /* Was management asked for when the first thread was created?  0: not known yet, 1 yes, 2 no.
      * Writer: inv_creates_strangers; relaxed: any thread finds the same */
     _Atomic int asked;
-    /* A thread is in inv_strangers_look, which writes what follows */
+    /* A thread is in inv_strangers_sample, which writes what follows */
     _Atomic bool looking;
     _Atomic uint64_t next_ns; /* of the next look; relaxed */
     struct {
@@ -54,7 +54,7 @@ bool inv_creates_strangers(void);
 
 /* Look at how much the strangers compute or wait to, if the last look was long enough ago, and decide.  Any thread
  * of a managed process that binds its threads to cores; one at a time looks, others return at once. */
-void inv_strangers_look(void);
+void inv_strangers_sample(void);
 /* The child of a fork has none. */
 void inv_strangers_forget(void);
 

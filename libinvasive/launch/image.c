@@ -712,8 +712,8 @@ static bool follow_script(struct inv_image *image)
     return true;
 }
 
-void inv_image_look(struct inv_image *image, const char *file, const char *preload,
-                    const char *library_path)
+void inv_image_inspect(struct inv_image *image, const char *file, const char *preload,
+                       const char *library_path)
 {
     int error = errno;
     *image = (struct inv_image){.fit = INV_IMAGE_FITS};

@@ -36,14 +36,14 @@ struct inv_image {
 };
 
 /*
- * inv_image_look - fill *image for the program `file`, a path.
+ * inv_image_inspect - fill *image for the program `file`, a path.
  *   preload       the value of LD_PRELOAD, which names our libraries (preload.h)
  *   library_path  that of LD_LIBRARY_PATH; may be NULL
- * A file that cannot be read, or is no program, fits.  Async-signal-safe: may be called in the child
- * of a fork or vfork.  Leaves no memory mapped and no file open; errno is kept.
+ * A file that cannot be read, or is no program, fits.  Async-signal-safe: may be called in the
+ * child of a fork or vfork.  Leaves no memory mapped and no file open; errno is kept.
  */
-void inv_image_look(struct inv_image *image, const char *file, const char *preload,
-                    const char *library_path);
+void inv_image_inspect(struct inv_image *image, const char *file, const char *preload,
+                       const char *library_path);
 
 /* Do two paths name one file, which is there, or are they the same?  Async-signal-safe. */
 bool inv_same_file(const char *a, const char *b);

@@ -205,7 +205,7 @@ static void judge_file(struct work *work, const char *file, bool search, const c
                        const char *library_path)
 {
     const char *found = search && !strchr(file, '/') ? inv_search_path(file, work->path) : NULL;
-    inv_image_look(&work->image, found ? found : file, preload, library_path);
+    inv_image_inspect(&work->image, found ? found : file, preload, library_path);
 }
 
 /* The entries of `envp` but for the two that differ, then these. */

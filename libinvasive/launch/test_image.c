@@ -53,12 +53,12 @@ int main(int argc, char **argv)
     struct inv_image image;
     srandom(1);
     for (int p = 4; p < argc; p++) {
-        inv_image_look(&image, argv[p], argv[1], NULL);
+        inv_image_inspect(&image, argv[p], argv[1], NULL);
         printf("%d %s\n", image.fit, image.need);
         size_t bytes = read_program(argv[p]);
         for (int i = atoi(argv[3]); i > 0; i--) {
             write_damaged(argv[2], bytes);
-            inv_image_look(&image, argv[2], argv[1], NULL);
+            inv_image_inspect(&image, argv[2], argv[1], NULL);
         }
     }
     unlink(argv[2]);

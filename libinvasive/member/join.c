@@ -238,7 +238,7 @@ static void join_once(int rank, int size, int local_size)
     if (joining.has_joiner)
         pthread_setspecific(joining.joiner, &joining);
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
-    inv_slot_tell_binding();
+    inv_slot_publish_binding();
 }
 
 bool inv_join(int rank, int size, int local_size)
@@ -340,5 +340,5 @@ void inv_leave(const char *reason)
         return;
     /* Its cores are free at once. */
     struct inv_request request = inv_request_of(INV_LEAVE);
-    inv_tell_manager(&request, sizeof request);
+    inv_send_to_manager(&request, sizeof request);
 }

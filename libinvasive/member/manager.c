@@ -224,7 +224,7 @@ unsigned inv_manager_cores(void)
     return atomic_load_explicit(&manager.cores, memory_order_relaxed);
 }
 
-bool inv_tell_manager(const struct inv_request *request, size_t bytes)
+bool inv_send_to_manager(const struct inv_request *request, size_t bytes)
 {
     INV_UNDISTURBED;
     const char *where = inv_getenv("INVASIVE_SOCKET");

@@ -25,7 +25,7 @@ unsigned inv_manager_cores(void);
 bool inv_manager_ask(const struct inv_request *request, struct inv_reply *reply, int *table_fd,
                      const char **where);
 /* Sends rmd the first `bytes` bytes of the request.  True: rmd answers INV_OK. */
-bool inv_tell_manager(const struct inv_request *request, size_t bytes);
+bool inv_send_to_manager(const struct inv_request *request, size_t bytes);
 /* Is this process a task of a Slurm step that invade is not in (invade srun ...)?  What invade may
  * use is not the step's then.  An invade in the step has named the launch after it. */
 bool inv_is_confined(void);

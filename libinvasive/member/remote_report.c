@@ -107,5 +107,5 @@ bool inv_remote_report_submit(struct inv_remote_report *p, size_t bytes, int64_t
     p->report.start_ns = shift_time(p->report.start_ns, behind_ns);
     p->report.end_ns = shift_time(p->report.end_ns, behind_ns);
     rebase_record(p->record, ours, behind_ns);
-    return inv_tell_manager(&p->request, bytes);
+    return inv_send_to_manager(&p->request, bytes);
 }

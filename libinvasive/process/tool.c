@@ -119,7 +119,7 @@ static enum inv_tool_departure departure_reason(int hold)
 
 /* The tool to tell, if there still is one; h is then about what it has heard.  Here and in what
  * follows the caller has the lock.  A process without a manager has no claim, so none of its cores is told. */
-static const struct inv_tool *tool_to_tell(struct heard *h)
+static const struct inv_tool *update_tool(struct heard *h)
 {
     const struct inv_tool *tool = inv_process.alone ? NULL : inv_tool_get();
     if (h->tool != tool)
@@ -128,9 +128,9 @@ static const struct inv_tool *tool_to_tell(struct heard *h)
     return tool;
 }
 
-static void tell_arrival(struct heard *h, int hold)
+static void report_arrival(struct heard *h, int hold)
 {
-    const struct inv_tool *tool = tool_to_tell(h);
+    const struct inv_tool *tool = update_tool(h);
     if (!tool)
         return;
     if (h->held > 0 && hold != INV_HOLD_TOKEN) {
@@ -142,9 +142,9 @@ static void tell_arrival(struct heard *h, int hold)
     tool->core_arrived(number_of(hold), is_owned(hold) ? INV_TOOL_OWN : INV_TOOL_BORROWED);
 }
 
-static void tell_departure(struct heard *h, int hold, enum inv_tool_departure how)
+static void report_departure(struct heard *h, int hold, enum inv_tool_departure how)
 {
-    const struct inv_tool *tool = tool_to_tell(h);
+    const struct inv_tool *tool = update_tool(h);
     if (!tool || h->held == 0)
         return;
     inv_assert(hold == INV_HOLD_TOKEN || h->held == 1);
@@ -152,35 +152,35 @@ static void tell_departure(struct heard *h, int hold, enum inv_tool_departure ho
     tool->core_left(number_of(hold), how);
 }
 
-void inv_tool_tell_arrival(int hold)
+void inv_tool_report_arrival(int hold)
 {
     INV_UNCANCELLED;
     struct heard *h = heard_of(hold);
     if (!h)
         return;
-    tell_arrival(h, hold);
+    report_arrival(h, hold);
     unlock_heard(h);
 }
 
-void inv_tool_tell_departure(int hold)
+void inv_tool_report_departure(int hold)
 {
     INV_UNCANCELLED;
     struct heard *h = heard_of(hold);
     if (!h)
         return;
-    tell_departure(h, hold, departure_reason(hold));
+    report_departure(h, hold, departure_reason(hold));
     unlock_heard(h);
 }
 
 /* Another thread of ours may have got the core again since: then its arrival tells of both. */
-void inv_tool_tell_loss(int hold)
+void inv_tool_report_loss(int hold)
 {
     if (hold < 0)
         return;
     INV_UNCANCELLED;
     struct heard *h = heard_of(hold);
     if (h && inv_word_holder(inv_core_word(hold)) != inv_own_name())
-        tell_departure(h, hold, INV_TOOL_EVICTED);
+        report_departure(h, hold, INV_TOOL_EVICTED);
     if (h)
         unlock_heard(h);
 }
@@ -191,15 +191,15 @@ void inv_tool_left_domain(void)
         return;
     INV_UNCANCELLED;
     for (int hold = 0; hold < (int)inv_process.ncores; hold++)
-        inv_tool_tell_departure(hold);
+        inv_tool_report_departure(hold);
     struct heard *h = heard_of(INV_HOLD_TOKEN);
-    while (tool_to_tell(h) && h->held > 0)
-        tell_departure(h, INV_HOLD_TOKEN, INV_TOOL_LENT);
+    while (update_tool(h) && h->held > 0)
+        report_departure(h, INV_HOLD_TOKEN, INV_TOOL_LENT);
     unlock_heard(h);
 }
 
 /* A tool that comes late hears what we hold. */
-static void tell_holdings(void)
+static void report_holdings(void)
 {
     if (!inv_managed())
         return;
@@ -208,13 +208,13 @@ static void tell_holdings(void)
      * looks whether there is a tool (tool.h).  One of the two tells of the core. */
     atomic_thread_fence(memory_order_seq_cst);
     for (int tokens = inv_tokens_held(); tokens > 0; tokens--)
-        inv_tool_tell_arrival(INV_HOLD_TOKEN);
+        inv_tool_report_arrival(INV_HOLD_TOKEN);
     for (int core = 0; !inv_process.anonymous && core < (int)inv_process.ncores; core++) {
         struct heard *h = heard_of(core);
         inv_word w = inv_core_word(core);
         bool held = inv_word_holder(w) == inv_own_name() && !inv_word_handed(w);
-        if (held && tool_to_tell(h) && h->held == 0)
-            tell_arrival(h, core);
+        if (held && update_tool(h) && h->held == 0)
+            report_arrival(h, core);
         unlock_heard(h);
     }
 }
@@ -254,7 +254,7 @@ int inv_tool_register(const struct inv_tool *tool, unsigned version)
         errno = EBUSY;
         return -1;
     }
-    tell_holdings();
+    report_holdings();
     return 0;
 }
 

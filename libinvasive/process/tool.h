@@ -38,29 +38,29 @@ static inline const struct inv_tool *inv_tool_get(void)
     } while (0)
 
 /* The cores are told in order, so there is more to it. */
-void inv_tool_tell_arrival(int hold);
-void inv_tool_tell_departure(int hold);
-void inv_tool_tell_loss(int hold);
+void inv_tool_report_arrival(int hold);
+void inv_tool_report_departure(int hold);
+void inv_tool_report_loss(int hold);
 
 /* This process has got the core.  Call it after the core's word says so. */
 static inline void inv_tool_arrived(int hold)
 {
     if (__builtin_expect(inv_tool_get() != NULL, 0))
-        inv_tool_tell_arrival(hold);
+        inv_tool_report_arrival(hold);
 }
 
 /* This process is about to give the core up.  Call it while the core's word is still ours. */
 static inline void inv_tool_leaves(int hold)
 {
     if (__builtin_expect(inv_tool_get() != NULL, 0))
-        inv_tool_tell_departure(hold);
+        inv_tool_report_departure(hold);
 }
 
 /* A thread has found that the core it held is not this process's any more. */
 static inline void inv_tool_lost(int hold)
 {
     if (__builtin_expect(inv_tool_get() != NULL, 0))
-        inv_tool_tell_loss(hold);
+        inv_tool_report_loss(hold);
 }
 
 /* This process leaves its domain, with all that it holds. */

@@ -129,7 +129,7 @@ static enum shim_phase_event search_period(struct shim_phase *p, unsigned site)
 /* --- iterations */
 
 /* Note the sites that this iteration has and the one before had not. */
-static void note_comings(struct shim_phase *p)
+static void count_visits(struct shim_phase *p)
 {
     if (!memcmp(&p->set, &p->ended, sizeof p->set))
         return;
@@ -142,7 +142,7 @@ static enum shim_phase_event pass_marker(struct shim_phase *p)
 {
     enum shim_phase_event event = p->begun ? SHIM_PHASE_END : SHIM_PHASE_BEGIN;
     if (p->begun) {
-        note_comings(p);
+        count_visits(p);
         p->ended = p->set;
     }
     p->begun = true;

@@ -214,7 +214,7 @@ static void end_streak(uint64_t end, bool hit)
 }
 
 /* Parts of the time between stays: the gaps are more than half of it, or nearly all. */
-static bool does_more_than_test(void) { return my.streak.outside > my.streak.inside; }
+static bool is_mostly_outside(void) { return my.streak.outside > my.streak.inside; }
 static bool computes(void) { return my.streak.outside / 15 > my.streak.inside; }
 
 static bool is_unclocked(void)
@@ -264,11 +264,11 @@ static bool is_time_to_stay(void)
     if (!is_wait() || computes() || lasts <= STREAK_US * shim_clock.us ||
         my.streak.last < my.others.next_check)
         return false;
-    if (inv_way_wanted() || (!does_more_than_test() && is_core_wanted()))
+    if (inv_way_wanted() || (!is_mostly_outside() && is_core_wanted()))
         return true;
     if (my.streak.last < my.streak.next_stay)
         return false;
-    return does_more_than_test() ? is_core_wanted() : lasts > PATIENT_US * shim_clock.us;
+    return is_mostly_outside() ? is_core_wanted() : lasts > PATIENT_US * shim_clock.us;
 }
 
 bool shim_poll_failed(void)

@@ -48,7 +48,7 @@ unsigned rmd_domain_begin_reports(struct rmd_domain *d, struct rmd_report_cursor
     inv_assert(t->nliving <= d->live);
     if (d->table)
         rmd_domain_settle(d);
-    rmd_energy_look(&d->shared->energy);
+    rmd_energy_sample(&d->shared->energy);
     return d->dead.count + t->nliving;
 }
 

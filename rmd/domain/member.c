@@ -53,7 +53,7 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     rmd_debug("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
               freed);
     rmd_reports_add(&d->shared->reports, &d->dead, &report);
-    rmd_trace_gone(d, slot, left);
+    rmd_trace_left(d, slot, left);
     rmd_record_clear(d->table, d->table_fd, slot);
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] == (int)slot)

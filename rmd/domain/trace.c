@@ -107,7 +107,7 @@ void rmd_trace_joined(struct rmd_domain *d, unsigned slot)
     rmd_trace_item_queue(&d->trace->writer, item);
 }
 
-void rmd_trace_gone(struct rmd_domain *d, unsigned slot, bool left)
+void rmd_trace_left(struct rmd_domain *d, unsigned slot, bool left)
 {
     if (!d->trace || !d->trace->now)
         return;

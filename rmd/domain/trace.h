@@ -24,7 +24,7 @@ void rmd_trace_stop(struct rmd_domain *domain, int client);
 void rmd_trace_table(struct rmd_domain *domain, int fd);
 /* A process has got its slot; and it has died, or left, while its record is still there. */
 void rmd_trace_joined(struct rmd_domain *domain, unsigned slot);
-void rmd_trace_gone(struct rmd_domain *domain, unsigned slot, bool left);
+void rmd_trace_left(struct rmd_domain *domain, unsigned slot, bool left);
 
 /* The domain is about to be freed: ends the trace, without waiting. */
 void rmd_trace_close(struct rmd_domain *domain);

@@ -65,7 +65,7 @@ static int64_t sleep_for(struct rmd_idle_cpu *w, uint64_t pause_ns)
     return now > due ? (int64_t)(now - due) : 0;
 }
 
-static void tell(struct rmd_idle_cpu *w)
+static void report_idle_cpu(struct rmd_idle_cpu *w)
 {
     uint32_t asked = WATCH;
     if (atomic_compare_exchange_strong(&w->asked, &asked, PAUSED) &&
@@ -84,7 +84,7 @@ static void find_idle_cpu(struct rmd_idle_cpu *w, unsigned *vain)
          * AGAIN_NS, others leave and come, or the kernel has given it its small part of a busy CPU. */
         idle = !idle || late >= BUSY_NS ? 1 : late < LATE_NS ? idle + 1 : 0;
         if (idle > TIMES) {
-            tell(w);
+            report_idle_cpu(w);
             idle = 0;
         }
     }
@@ -113,7 +113,7 @@ static void *watch(void *arg)
 }
 
 /* The thread may be asking itself to pause, or have closed the watch. */
-static void ask(struct rmd_idle_cpu *w, uint32_t what)
+static void set_request(struct rmd_idle_cpu *w, uint32_t what)
 {
     uint32_t asked = atomic_load(&w->asked);
     while (asked != CLOSED && !atomic_compare_exchange_weak(&w->asked, &asked, what))
@@ -122,14 +122,14 @@ static void ask(struct rmd_idle_cpu *w, uint32_t what)
         inv_futex_wake(&w->asked, 1, false);
 }
 
-void rmd_idle_cpu_watch(struct rmd_idle_cpu *w, bool anew) { ask(w, anew ? ANEW : WATCH); }
-void rmd_idle_cpu_pause(struct rmd_idle_cpu *w) { ask(w, PAUSED); }
+void rmd_idle_cpu_watch(struct rmd_idle_cpu *w, bool anew) { set_request(w, anew ? ANEW : WATCH); }
+void rmd_idle_cpu_pause(struct rmd_idle_cpu *w) { set_request(w, PAUSED); }
 
 void rmd_idle_cpu_close(struct rmd_idle_cpu *w)
 {
     if (!w)
         return;
-    ask(w, CLOSED);
+    set_request(w, CLOSED);
     drop(w);
 }
 

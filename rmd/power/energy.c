@@ -111,7 +111,8 @@ static void count_time(struct rmd_energy_share *s, uint64_t ran_ns, uint64_t mos
     s->ran_ns += s->recent_ns;
 }
 
-static void look(struct rmd_energy *e, const struct rmd_energy_share *leaving, uint64_t told_ns)
+static void divide_since_last(struct rmd_energy *e, const struct rmd_energy_share *leaving,
+                              uint64_t told_ns)
 {
     uint64_t used, now = inv_now_ns(), most = (now - e->looked_ns) * e->cores;
     if (e->state != INV_ENERGY_COUNTED || !e->first || !read_counters(e, &used))
@@ -130,15 +131,12 @@ static void look(struct rmd_energy *e, const struct rmd_energy_share *leaving, u
     e->looked_ns = now;
 }
 
-void rmd_energy_look(struct rmd_energy *e)
-{
-    look(e, NULL, 0);
-}
+void rmd_energy_sample(struct rmd_energy *e) { divide_since_last(e, NULL, 0); }
 
 void rmd_energy_join(struct rmd_energy *e, struct rmd_energy_share *s, pid_t pid)
 {
     uint64_t before;
-    look(e, NULL, 0); /* the newcomer has no part in what was before it */
+    divide_since_last(e, NULL, 0); /* the newcomer has no part in what was before it */
     if (e->state == INV_ENERGY_COUNTED && !e->first && read_counters(e, &before)) {
         e->busy_ns = rmd_machine_ran(e->root);
         e->looked_ns = inv_now_ns();
@@ -151,7 +149,7 @@ void rmd_energy_join(struct rmd_energy *e, struct rmd_energy_share *s, pid_t pid
 
 void rmd_energy_leave(struct rmd_energy *e, struct rmd_energy_share *s, uint64_t told_ns)
 {
-    look(e, s, told_ns);
+    divide_since_last(e, s, told_ns);
     for (struct rmd_energy_share **link = &e->first; *link; link = &(*link)->next)
         if (*link == s) {
             *link = s->next;

@@ -50,7 +50,7 @@ void rmd_energy_open(struct rmd_energy *energy, const char *root, unsigned cores
 /*
  * rmd_energy_join - from now on energy is counted for the process with this pid, which has had
  *                   share->energy_uj already.  *share stays where it is until rmd_energy_leave.
- * rmd_energy_look - divides the energy since the last look.  At least once in the time that a
+ * rmd_energy_sample - divides the energy since the last look.  At least once in the time that a
  *                   counter takes to wrap (minutes).  If a counter has vanished, no more is counted
  *                   from then on, and the log says so.
  * rmd_energy_leave - a last look at the process, and none any more.
@@ -58,7 +58,7 @@ void rmd_energy_open(struct rmd_energy *energy, const char *root, unsigned cores
  *            far as it is possible.  A process that was killed has told less
  */
 void rmd_energy_join(struct rmd_energy *energy, struct rmd_energy_share *share, pid_t pid);
-void rmd_energy_look(struct rmd_energy *energy);
+void rmd_energy_sample(struct rmd_energy *energy);
 void rmd_energy_leave(struct rmd_energy *energy, struct rmd_energy_share *share, uint64_t told_ns);
 
 #endif

@@ -205,7 +205,7 @@ int rmd_power_slow(struct rmd_power *p, double part)
     return 0;
 }
 
-bool rmd_power_put_back(const char *root, const struct rmd_power_knob *knob, unsigned count)
+bool rmd_power_restore_former(const char *root, const struct rmd_power_knob *knob, unsigned count)
 {
     int error = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -219,7 +219,7 @@ bool rmd_power_put_back(const char *root, const struct rmd_power_knob *knob, uns
 
 void rmd_power_restore(struct rmd_power *p)
 {
-    if (p->count && rmd_power_put_back(p->root, p->knob, p->count))
+    if (p->count && rmd_power_restore_former(p->root, p->knob, p->count))
         p->note(p->context, NULL, 0);
     p->count = 0;
 }

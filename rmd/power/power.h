@@ -44,11 +44,11 @@ struct rmd_power {
  * rmd_power_limit - set the cap, in files below `root`, which stays the caller's.  The packages get
  * parts in proportion to the power that each may take; where only frequencies can be set,
  * f = highest * (part)^(1/3), since power rises about as the cube of the frequency, but no less
- * than the lowest.  What is there before must be no cap of ours: rmd_power_put_back.  `note` is
- * called before anything is changed, and when everything is as it was.
- * Returns 0; or -1 with errno: ENOTSUP the machine has neither (or watts are asked for and it
- * has only frequencies), ECANCELED limits of a package have no effect, see `off`, else of writing;
- * then everything is as it was.
+ * than the lowest.  What is there before must be no cap of ours: rmd_power_restore_former.  `note`
+ * is called before anything is changed, and when everything is as it was. Returns 0; or -1 with
+ * errno: ENOTSUP the machine has neither (or watts are asked for and it has only frequencies),
+ * ECANCELED limits of a package have no effect, see `off`, else of writing; then everything is as
+ * it was.
  */
 int rmd_power_limit(struct rmd_power *power, const char *root, struct rmd_power_cap cap,
                     rmd_power_note *note, void *context);
@@ -63,6 +63,6 @@ int rmd_power_slow(struct rmd_power *power, double part);
 void rmd_power_restore(struct rmd_power *power);
 /* Restores what a former rmd had changed.  Files that have vanished are left out.  False with
  * errno: something cannot be written. */
-bool rmd_power_put_back(const char *root, const struct rmd_power_knob *knob, unsigned count);
+bool rmd_power_restore_former(const char *root, const struct rmd_power_knob *knob, unsigned count);
 
 #endif

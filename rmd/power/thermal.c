@@ -60,8 +60,8 @@ static unsigned add_files(const char *pattern, double *hottest)
 }
 
 /* Of the devices whose file `kind` has one of these names, the files of this pattern. */
-static unsigned look_at(const char *root, const char *devices, const char *kind, const char *const *names,
-                        const char *pattern, double *hottest)
+static unsigned read_sensors(const char *root, const char *devices, const char *kind,
+                             const char *const *names, const char *pattern, double *hottest)
 {
     struct rmd_sysfile all = rmd_sysfile(root, "%s/%s", devices, kind);
     glob_t found;
@@ -82,8 +82,11 @@ static unsigned look_at(const char *root, const char *devices, const char *kind,
     return n;
 }
 
-unsigned rmd_thermal_look(const char *root, double *hottest)
+unsigned rmd_thermal_read(const char *root, double *hottest)
 {
-    unsigned n = look_at(root, "/sys/class/hwmon/hwmon*", "name", drivers, "temp*_input", hottest);
-    return n ? n : look_at(root, "/sys/class/thermal/thermal_zone*", "type", types, "temp", hottest);
+    unsigned n =
+        read_sensors(root, "/sys/class/hwmon/hwmon*", "name", drivers, "temp*_input", hottest);
+    return n ? n
+             : read_sensors(root, "/sys/class/thermal/thermal_zone*", "type", types, "temp",
+                            hottest);
 }

@@ -32,6 +32,6 @@ double rmd_thermal_next(double part, double now, double last, double threshold);
 /* The highest temperature of the CPUs, degrees; of hwmon's sensors in CPUs or, where there are
  * none, of thermal zones of CPUs, below `root`.  Returns how many sensors told one; 0: *hottest
  * stays as it is. */
-unsigned rmd_thermal_look(const char *root, double *hottest);
+unsigned rmd_thermal_read(const char *root, double *hottest);
 
 #endif

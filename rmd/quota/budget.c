@@ -127,7 +127,7 @@ static double decide(struct rmd_budget *b, double left, double remains)
     return wait;
 }
 
-uint64_t rmd_budget_look(struct rmd_budget *b, const struct rmd_budget_seen *seen)
+uint64_t rmd_budget_update(struct rmd_budget *b, const struct rmd_budget_seen *seen)
 {
     if (!b->quota_ns)
         return 0;

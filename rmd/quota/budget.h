@@ -56,6 +56,6 @@ void rmd_budget_set(struct rmd_budget *budget, uint64_t quota_ns, uint64_t perio
 void rmd_budget_expect_all(struct rmd_budget *budget);
 
 /* Decides ->cores.  Returns the time of the next look. */
-uint64_t rmd_budget_look(struct rmd_budget *budget, const struct rmd_budget_seen *seen);
+uint64_t rmd_budget_update(struct rmd_budget *budget, const struct rmd_budget_seen *seen);
 
 #endif

@@ -32,7 +32,7 @@ static uint64_t ran_since(struct rmd_quota_watch *w)
     return sum;
 }
 
-static void tell_change(struct rmd_quota_watch *w)
+static void report_change(struct rmd_quota_watch *w)
 {
     unsigned cores = rmd_quota_watch_cores(w);
     if (cores == w->told_cores)
@@ -41,27 +41,27 @@ static void tell_change(struct rmd_quota_watch *w)
     w->changed();
 }
 
-static void look(struct rmd_quota_watch *w)
+static void update_budget(struct rmd_quota_watch *w)
 {
     unsigned live = rmd_domain_live(w->domain);
     bool seeks = w->budget.seek_until_ns; /* before the first process comes */
     if (!w->budget.quota_ns || (!live && !seeks) || live >= w->budget.all) {
         if (w->timer.fd >= 0)
             rmd_ring_at(&w->timer, 0);
-        tell_change(w);
+        report_change(w);
         return;
     }
     struct rmd_budget_seen seen = {.now_ns = inv_now_ns(), .ran_ns = ran_since(w)};
     seen.counted = rmd_quota_periods(&w->quota, &seen.periods, &seen.throttled);
-    rmd_ring_at(&w->timer, rmd_budget_look(&w->budget, &seen));
-    tell_change(w);
+    rmd_ring_at(&w->timer, rmd_budget_update(&w->budget, &seen));
+    report_change(w);
 }
 
 static void timer_expired(struct rmd_source *source, uint32_t events)
 {
     (void)events;
     if (rmd_timer_rang(source))
-        look((void *)((char *)source - offsetof(struct rmd_quota_watch, timer)));
+        update_budget((void *)((char *)source - offsetof(struct rmd_quota_watch, timer)));
 }
 
 static void log_quota(const struct rmd_quota_watch *w, const struct rmd_quota *now)
@@ -149,7 +149,7 @@ static void use_quota(struct rmd_quota_watch *w, const struct rmd_quota *now)
         rmd_log(RMD_WARNING, "the quota cannot be followed: %s", strerror(errno));
     rmd_budget_set(&w->budget, can ? now->quota_ns : 0, now->period_ns,
                    rmd_domain_topology(w->domain)->ncores, inv_now_ns());
-    tell_change(w);
+    report_change(w);
 }
 
 void rmd_quota_watch_follow(struct rmd_quota_watch *w)
@@ -160,7 +160,7 @@ void rmd_quota_watch_follow(struct rmd_quota_watch *w)
     find_quota(w, &now);
     use_quota(w, &now);
     if (w->budget.quota_ns)
-        look(w);
+        update_budget(w);
 }
 
 void rmd_quota_watch_first(struct rmd_quota_watch *w, pid_t pid)
@@ -173,7 +173,7 @@ void rmd_quota_watch_first(struct rmd_quota_watch *w, pid_t pid)
     if (!w->budget.quota_ns)
         return;
     rmd_budget_expect_all(&w->budget);
-    look(w);
+    update_budget(w);
 }
 
 unsigned rmd_quota_watch_cores(const struct rmd_quota_watch *w)

@@ -69,7 +69,7 @@ static void heat_timer_expired(struct rmd_source *source, uint32_t events)
     if (!rmd_timer_rang(source) || !h->threshold)
         return;
     unsigned had = h->sensors;
-    h->sensors = rmd_thermal_look(m->root, &h->hottest);
+    h->sensors = rmd_thermal_read(m->root, &h->hottest);
     if (!had != !h->sensors)
         rmd_log(h->sensors ? RMD_NOTICE : RMD_WARNING,
                 h->sensors ? "the temperature of the CPUs is known again"
@@ -85,7 +85,7 @@ static void heat_timer_expired(struct rmd_source *source, uint32_t events)
 bool rmd_machine_cool(struct rmd_machine_state *m, unsigned degrees)
 {
     struct rmd_heat *h = &m->heat;
-    unsigned sensors = h->timer.ready ? rmd_thermal_look(m->root, &h->hottest) : 0;
+    unsigned sensors = h->timer.ready ? rmd_thermal_read(m->root, &h->hottest) : 0;
     if (degrees && !sensors) {
         errno = ENODEV;
         return false;
@@ -132,7 +132,7 @@ static bool undo_former_cap(const char *root, struct rmd_persisted *orders)
     unsigned count = orders ? rmd_persisted_power(orders, &knob) : 0;
     if (!count)
         return true;
-    if (rmd_power_put_back(root, knob, count)) {
+    if (rmd_power_restore_former(root, knob, count)) {
         rmd_log(RMD_NOTICE, "the power cap of an rmd that was killed is undone");
         save_power(orders, NULL, 0);
         return true;

@@ -159,7 +159,7 @@ static bool is_same_process(const struct rmd_user_process *p)
 
 /* For a process that was started before its parent entered the user's cpuset.  False: the cpuset
  * does not confine it. */
-static bool put_into_cpuset(const struct rmd_user_process *p, int pidfd)
+static bool enter_cpuset(const struct rmd_user_process *p, int pidfd)
 {
     char *group = rmd_cgroup_of(p->pid, p->uid);
     bool is_in = !group || rmd_cgroup_enter(p->uid, p->pid, pidfd);
@@ -188,7 +188,7 @@ static bool confine_by_cpuset(const struct rmd_nonmembers *x, struct rmd_user_pr
                               const struct rmd_confinement *con)
 {
     if (!con || !x->enforcement->cpusets || !p->descended || con->cpuset_stale ||
-        !put_into_cpuset(p, pidfd))
+        !enter_cpuset(p, pidfd))
         return false;
     if (p->confined) /* by affinity, while it was in no cpuset */
         rmd_affinity_release(p->pid, pidfd, &x->enforcement->possible, &p->given, &con->cpus);

@@ -175,7 +175,7 @@ int rmd_unmanaged_begin(struct rmd_unmanaged *x, const struct inv_cpus *cpus,
     return rmd_timer_open(&x->timer, slice_is_due);
 }
 
-void rmd_unmanaged_look(struct rmd_unmanaged *x)
+void rmd_unmanaged_sample(struct rmd_unmanaged *x)
 {
     uint64_t now = inv_now_ns();
     if (x->processes || now < x->not_before_ns || !inv_cpus_count(&x->cpus))

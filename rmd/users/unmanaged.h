@@ -56,7 +56,7 @@ struct rmd_unmanaged {
  * forget - there is no member any more, or rmd ends. */
 int rmd_unmanaged_begin(struct rmd_unmanaged *unmanaged, const struct inv_cpus *cpus,
                         const struct rmd_unmanaged_domains *domains);
-void rmd_unmanaged_look(struct rmd_unmanaged *unmanaged);
+void rmd_unmanaged_sample(struct rmd_unmanaged *unmanaged);
 void rmd_unmanaged_forget(struct rmd_unmanaged *unmanaged);
 
 /* Is this one shown?  It uses at least a twentieth of a core. */

@@ -220,10 +220,10 @@ static void check_timer_expired(struct rmd_source *source, uint32_t events)
     }
     for (struct user *u = users.first; u; u = u->next)
         rmd_quota_watch_follow(&u->quota);
-    rmd_energy_look(&users.shared.energy);
+    rmd_energy_sample(&users.shared.energy);
     rmd_nonmembers_scan(&users.nonmembers);
     if (rmd_users_live())
-        rmd_unmanaged_look(&users.unmanaged);
+        rmd_unmanaged_sample(&users.unmanaged);
     rmd_enforcement_remove_leftovers(&users.enforcement);
     if (changed)
         divide_cores();

@@ -42,7 +42,7 @@ static bool is_in_job(const struct rmd_domain *d, unsigned slot, unsigned of)
     return p->used && (slot == of || (other->launch && p->launch == other->launch));
 }
 
-static void tell(struct rmd_domain *d, unsigned slot)
+static void publish_suspension(struct rmd_domain *d, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(d->table, slot);
     /* release: partner is inv_suspended_wait, which goes on when it reads 0 */
@@ -81,7 +81,7 @@ static bool look(struct rmd_domain *d)
         if (!d->procs[s].used || !d->procs[s].suspended)
             continue;
         any = true;
-        tell(d, s);
+        publish_suspension(d, s);
         computing |= stop_threads(d, s, elapsed);
         if (d->procs[s].stopped)
             rmd_domain_lend_held(d, s);
@@ -147,7 +147,7 @@ static void resume_threads(struct rmd_domain *d, const bool *resumed)
     rmd_domain_confined(d); /* what they know of their affinity is wrong */
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (resumed[s])
-            tell(d, s);
+            publish_suspension(d, s);
 }
 
 unsigned rmd_domain_suspend(struct rmd_domain *d, unsigned slot, bool suspended)
@@ -209,7 +209,7 @@ void rmd_suspension_taken_over(struct rmd_domain *d)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used && !d->procs[s].suspended)
-            tell(d, s); /* the former rmd may have been killed before */
+            publish_suspension(d, s); /* the former rmd may have been killed before */
     begin_to_look(d);
 }
 

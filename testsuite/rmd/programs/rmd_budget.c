@@ -59,7 +59,7 @@ static void answer(const struct question *q)
             struct rmd_budget_seen seen = {now, (uint64_t)ran, true, periods, throttled};
             ran = 0;
             looks++;
-            next = rmd_budget_look(&b, &seen);
+            next = rmd_budget_update(&b, &seen);
             if (b.cores < held && !returned_at)
                 returned_at = now + q->return_us * 1000ull;
         }
