@@ -103,7 +103,7 @@ static unsigned share_of (int hold)
 /* Leaves first .. end - 1 in a share.  The share of the hold's core is empty, unless another thread
  * believes that it holds the core, too: then in another share. */
 static void fill_share (struct gomp_tickets *t, unsigned own, uint32_t epoch, uint32_t first,
-                            uint32_t end)
+                        uint32_t end)
 {
     inv_assert(own < GOMP_TICKET_SHARES && first < end);
     for (unsigned i = own;; i = (i + 1) % GOMP_TICKET_SHARES) {
