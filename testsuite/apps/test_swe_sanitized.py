@@ -74,7 +74,7 @@ class Compiled:
         parts = [file for file in self.objects if file.name != "swe-swe.o"]
         return self.link(mine[0].stem, [*map(self.compile, mine), *parts])
 
-    def test_of_a_part(self, name, *more):
+    def compile_test_of(self, name, *more):
         return self.other(f"tests/{name}.cc", *more)
 
 
@@ -154,7 +154,7 @@ def test_no_wrong_address_over_tbb(mpiexec, run_program, memory_checked_over_tbb
 
 @pytest.mark.parametrize("name", PARTS_TESTS)
 def test_no_wrong_address_in_a_part(run_program, compiled_for_memory, staying, address_env, name):
-    program = compiled_for_memory.test_of_a_part(name, staying)
+    program = compiled_for_memory.compile_test_of(name, staying)
     for promise in run_program([program, "--list"], address_env).stdout.split():
         done = run_program([program, promise], address_env, timeout=600)
         assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
@@ -165,7 +165,7 @@ def test_no_wrong_address_in_a_part(run_program, compiled_for_memory, staying, a
                          ids=["config", "netcdf", "netcdf4"])
 def test_no_wrong_address_in_what_reads_damaged_files(run_program, compiled_for_memory, staying,
                                                       address_env, tmp_path, words):
-    program = compiled_for_memory.test_of_a_part(words[0], staying)
+    program = compiled_for_memory.compile_test_of(words[0], staying)
     run_program([program, *words[1:]], address_env, timeout=600, cwd=tmp_path)
 
 
