@@ -21,7 +21,7 @@
 /* Without a manager, more threads than processors take turns on these as they do on cores, where that
  * makes contexts of them: else kernel threads wait for each other's time slices.  Not where the user or
  * the program says on which processors threads are to run, nor where address space is limited. */
-static bool is_better_alone (void)
+static bool is_better_standalone (void)
 {
     struct rlimit space;
     return !inv_asked() && !inv_managed() && !gomp_places_list && !inv_tool_get() &&
@@ -39,7 +39,7 @@ static unsigned processors_now (void)
 /* Written by threads that begin regions.  relaxed where no data goes with it. */
 static struct {
     _Atomic bool begun;  /* a first region has; stays so */
-    _Atomic bool looked; /* whether a large team is better off alone; likewise */
+    _Atomic bool looked; /* whether a large team is better off standalone; likewise */
     _Atomic bool joined; /* or tried to; stays so, but for a fork.  Stored with release; partner: the acquire load of
                             join_first */
     /* This is the child of a fork; of a process in which another thread may have been asking the dynamic linker
@@ -60,13 +60,13 @@ void gomp_note_nested (unsigned nthreads)
 
 /* Looked at once: at the process's first region that has so many threads, or whose like had so many in nested regions.
  * Not where other threads of the program use OpenMP already, which would be in the middle of a region. */
-static void join_alone (unsigned nthreads)
+static void join_standalone (unsigned nthreads)
 {
     unsigned here = atomic_load_explicit(&first.looked, memory_order_relaxed) ? 0 : processors_now();
     if (here == 0 || nthreads <= here || atomic_exchange(&first.looked, true))
         return;
-    if (is_better_alone() && !gomp_use_has_further_threads())
-        inv_join_alone(here);
+    if (is_better_standalone() && !gomp_use_has_further_threads())
+        inv_join_standalone(here);
 }
 
 /* A child of a fork has the team size of its parent, since its data may be divided by that.  Threads that wait for
@@ -104,7 +104,7 @@ void gomp_sched_join (unsigned nthreads)
     unsigned nested = atomic_load_explicit(&first.most_nested, memory_order_relaxed);
     unsigned all = nthreads > nested ? nthreads : nested;
     if (__builtin_expect(all > gomp_available_cpus, 0))
-        join_alone(all);
+        join_standalone(all);
 }
 
 /* Threads that begin regions ask the dynamic linker, in tls.c. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * join.h - when a process that uses OpenMP becomes managed: at its first region, if the environment
- * asks for that; alone, in a domain of its own, where its threads are more than the processors.
+ * asks for that; standalone, in a domain of its own, where its threads are more than the processors.
  */
 #ifndef GOMP_JOIN_H
 #define GOMP_JOIN_H 1

@@ -10,7 +10,7 @@
  *  - workers with neither work nor a hold are parked where lenders of other processes find them
  *    (free_workers.h).
  * In an unmanaged process no thread needs a hold and all of this is skipped.  A process that has
- * joined a domain of its own (inv_join_alone) counts as managed here.
+ * joined a domain of its own (inv_join_standalone) counts as managed here.
  */
 #ifndef GOMP_HOLD_H
 #define GOMP_HOLD_H 1

@@ -40,7 +40,7 @@ static struct {
     pthread_mutex_t lock; /* guards what follows, and inv_process until it is managed */
     /* Written under the lock; release, so that a thread that sees it sees inv_process complete */
     _Atomic bool tried;
-    bool tried_alone;
+    bool tried_standalone;
     int anywhere[INV_MAX_CORES]; /* CPUs of own_table's cores */
     /* Set in the thread that joined, for its end.  Both are written by the constructor, before a thread
      * can join */
@@ -122,14 +122,14 @@ static void after_fork_in_child(void)
     if (inv_managed()) {
         struct inv_cpus cpus;
         inv_own_cpus(&cpus);
-        if (!inv_process.alone)
+        if (!inv_process.standalone)
             inv_cpus_set(0, &cpus);
         atomic_store(&inv_process.managed, false);
-        atomic_store(&joining.tried, inv_process.alone);
-    } else if (!inv_process.table || (atomic_load(&joining.tried) && !inv_process.alone)) {
+        atomic_store(&joining.tried, inv_process.standalone);
+    } else if (!inv_process.table || (atomic_load(&joining.tried) && !inv_process.standalone)) {
         return;
     }
-    inv_process.alone = false;
+    inv_process.standalone = false;
     inv_record_end();
     atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed);
     inv_table_unmap(inv_process.table);
@@ -279,7 +279,7 @@ static void join_alone_once(unsigned ncores)
         return;
     inv_process.slot = 0;
     inv_process.ncores = ncores;
-    inv_process.alone = true;
+    inv_process.standalone = true;
     inv_process.table = table;
     inv_assert(!inv_managed() && ncores >= 1 && ncores <= INV_MAX_CORES);
     acquire_first_hold();
@@ -290,15 +290,15 @@ static void join_alone_once(unsigned ncores)
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
 }
 
-bool inv_join_alone(unsigned ncores)
+bool inv_join_standalone(unsigned ncores)
 {
     if (inv_asked() || inv_switched_off() || ncores < 1 || ncores > INV_MAX_CORES)
         return false;
     INV_UNDISTURBED;
     pthread_mutex_lock(&joining.lock);
-    if (!joining.tried_alone && !inv_managed())
+    if (!joining.tried_standalone && !inv_managed())
         join_alone_once(ncores);
-    joining.tried_alone = true;
+    joining.tried_standalone = true;
     atomic_store_explicit(&joining.tried, true, memory_order_release); /* as in inv_join */
     pthread_mutex_unlock(&joining.lock);
     return inv_managed();
@@ -336,7 +336,7 @@ void inv_leave(const char *reason)
     atomic_store_explicit(&inv_process.managed, false, memory_order_release);
     inv_record_end();
     atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed); /* this, too */
-    if (inv_process.alone)
+    if (inv_process.standalone)
         return;
     /* Its cores are free at once. */
     struct inv_request request = inv_request_of(INV_LEAVE);

@@ -17,7 +17,7 @@
  */
 bool inv_join(int rank, int size, int local_size);
 /*
- * inv_join_alone - become the only process of a domain that this process makes itself, where no
+ * inv_join_standalone - become the only process of a domain that this process makes itself, where no
  * manager is asked for.
  *   ncores  number of cores of the domain, 1..INV_MAX_CORES
  * Threads of the process take turns on the cores as on those of a resource manager.  They are
@@ -26,7 +26,7 @@ bool inv_join(int rank, int size, int local_size);
  * a manager has been asked for or there is no memory.  Thread safe; only the first call does
  * anything.
  */
-bool inv_join_alone(unsigned ncores);
+bool inv_join_standalone(unsigned ncores);
 /* Become no managed process, unless that has been tried; the reason, if not NULL, is said on stderr.
  * Thread safe. */
 void inv_join_never(const char *reason);

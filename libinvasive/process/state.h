@@ -27,7 +27,8 @@ struct inv_process {
     unsigned slot;
     unsigned ncores; /* cores of the domain; of the affinity mask when not managed */
     bool anonymous, emulated;
-    bool alone; /* the domain is this process's own: there is no resource manager (inv_join_alone) */
+    bool standalone; /* the domain is this process's own: there is no resource manager
+                        (inv_join_standalone) */
     /* The affinity that the process began with, which the program sees; and where its threads may
      * run. They differ where the launcher has bound the process to a part of the domain
      * (widen_mask).  Constant once the process has joined. */
@@ -41,15 +42,12 @@ static inline bool inv_managed(void)
 }
 
 /* The same, and there is a resource manager. */
-static inline bool inv_has_manager(void)
-{
-    return inv_managed() && !inv_process.alone;
-}
+static inline bool inv_has_manager(void) { return inv_managed() && !inv_process.standalone; }
 
 /* Are threads of the process left to the kernel's placement, whatever core they hold? */
 static inline bool inv_unpinned(void)
 {
-    return inv_managed() && (inv_process.emulated || inv_process.alone);
+    return inv_managed() && (inv_process.emulated || inv_process.standalone);
 }
 
 /* What the words of the core table and the boards call the process: 0 is no process. */

@@ -121,7 +121,7 @@ static enum inv_tool_departure departure_reason(int hold)
  * follows the caller has the lock.  A process without a manager has no claim, so none of its cores is told. */
 static const struct inv_tool *update_tool(struct heard *h)
 {
-    const struct inv_tool *tool = inv_process.alone ? NULL : inv_tool_get();
+    const struct inv_tool *tool = inv_process.standalone ? NULL : inv_tool_get();
     if (h->tool != tool)
         h->held = 0;
     h->tool = tool;
