@@ -39,7 +39,7 @@ byte own[POSTERS];     /* as the poster itself sees it */
 byte flag = 0;         /* sleep flag: of the rank, or of its line of the arrival board */
 byte counted = 0;      /* the arrival board's header: sleepers in the collective */
 byte bell = 0;         /* 8 bits are enough here */
-bool dozing = false;   /* in the kernel, on the bell */
+bool asleep = false;   /* in the kernel, on the bell */
 bool short_slice;
 byte round = 1;
 
@@ -102,13 +102,13 @@ active proctype sleeper()
                 rung = false;
                 atomic {
                     if
-                    :: bell == seen -> dozing = true
+                    :: bell == seen -> asleep = true
                     :: else
                     fi
                 }
                 if
-                :: !dozing -> early = true /* woken, maybe for the wait before; or no sleep */
-                :: atomic { short_slice && dozing && !DELAYED -> dozing = false; early = false }
+                :: !asleep -> early = true /* woken, maybe for the wait before; or no sleep */
+                :: atomic { short_slice && asleep && !DELAYED -> asleep = false; early = false }
                 fi;
 #ifdef BUG_LATE_WAKE_ENDS_SLICE
                 early = false;
@@ -141,7 +141,7 @@ inline ring()
     :: else ->
 #ifdef BUG_CLEAR_AFTER_RING
         atomic { bell++; fence(me) }
-        atomic { dozing = false }
+        atomic { asleep = false }
         flag = 0;
 #else
         atomic { rings = flag; flag = 0; fence(me) }
@@ -150,7 +150,7 @@ inline ring()
 #ifndef BUG_WAKE_ONLY
             atomic { bell++ }
 #endif
-            dozing = false
+            asleep = false
         :: else
         fi
 #endif
