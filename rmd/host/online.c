@@ -5,21 +5,12 @@
 #include "libinvasive/base/cpulist.h"
 #include "rmd/host/sysfile.h"
 
-#include <stdio.h>
-#include <string.h>
 
 static bool read_online(const char *root, struct inv_cpus *online)
 {
     struct rmd_sysfile file = rmd_sysfile(root, "/sys/devices/system/cpu/online");
     char text[4096];
-    FILE *f = fopen(file.path, "re");
-    bool good = f && fgets(text, sizeof text, f);
-    if (f)
-        fclose(f);
-    if (!good)
-        return false;
-    text[strcspn(text, "\n")] = '\0';
-    return !inv_cpulist_parse(text, online);
+    return rmd_sysfile_read_line(&file, text, sizeof text) && !inv_cpulist_parse(text, online);
 }
 
 /* The kernel leaves of an affinity what is in the cpuset. */

@@ -33,6 +33,18 @@ bool rmd_sysfile_read(const struct rmd_sysfile *file, uint64_t *value)
     return good;
 }
 
+bool rmd_sysfile_read_line(const struct rmd_sysfile *file, char *line, size_t bytes)
+{
+    FILE *f = fopen(file->path, "re");
+    bool good = f && fgets(line, (int)bytes, f);
+    if (f)
+        fclose(f);
+    if (!good)
+        line[0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    return good;
+}
+
 bool rmd_sysfile_write(const struct rmd_sysfile *file, uint64_t value)
 {
     char text[24];

@@ -18,6 +18,9 @@ struct rmd_sysfile rmd_sysfile(const char *root, const char *format, ...)
 
 /* A file that holds one number; false with errno when there is none. */
 bool rmd_sysfile_read(const struct rmd_sysfile *file, uint64_t *value);
+/* The first line, without its end, of at most bytes - 1 characters; false and "" when there is
+ * none. */
+bool rmd_sysfile_read_line(const struct rmd_sysfile *file, char *line, size_t bytes);
 bool rmd_sysfile_write(const struct rmd_sysfile *file, uint64_t value);
 
 #endif

@@ -17,13 +17,8 @@
 
 static bool begins_with(const struct rmd_sysfile *file, const char *word)
 {
-    char text[16] = "";
-    FILE *f = fopen(file->path, "re");
-    if (!f)
-        return false;
-    bool begins = fgets(text, sizeof text, f) && !strncmp(text, word, strlen(word));
-    fclose(f);
-    return begins;
+    char text[16];
+    return rmd_sysfile_read_line(file, text, sizeof text) && !strncmp(text, word, strlen(word));
 }
 
 /* A counter that cannot be read makes the sum worthless. */

@@ -57,14 +57,9 @@ struct package {
 static bool is_package(const char *root, unsigned zone)
 {
     static const char kind[] = "package";
-    char name[sizeof kind] = "";
+    char name[sizeof kind];
     struct rmd_sysfile file = rmd_sysfile(root, ZONE "name", zone);
-    FILE *f = fopen(file.path, "re");
-    if (!f)
-        return false;
-    bool is = fgets(name, sizeof name, f) && !strcmp(name, kind);
-    fclose(f);
-    return is;
+    return rmd_sysfile_read_line(&file, name, sizeof name) && !strcmp(name, kind);
 }
 
 /* As the vendor says, else as it is now. */

@@ -32,13 +32,11 @@ static const char *const types[] = {"x86_pkg_temp", "cpu", NULL};
 
 static bool is_of_cpu(const char *path, const char *const *names)
 {
-    char text[32] = "";
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    bool read = fgets(text, sizeof text, f) != NULL, found = false;
-    fclose(f);
-    for (; read && *names && !found; names++)
+    struct rmd_sysfile file = rmd_sysfile(path, "%s", "");
+    char text[32];
+    bool found = false;
+    rmd_sysfile_read_line(&file, text, sizeof text);
+    for (; *names && !found; names++)
         found = !strncmp(text, *names, strlen(*names));
     return found;
 }

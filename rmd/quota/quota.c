@@ -26,20 +26,6 @@ double rmd_quota_cores(const struct rmd_quota *q)
     return q->quota_ns ? (double)q->quota_ns / (double)q->period_ns : 0;
 }
 
-/* The first line.  False: there is no such file. */
-static bool read_line(const char *root, const char *directory, const char *name, char *line,
-                      int size)
-{
-    struct rmd_sysfile file = rmd_sysfile(root, "%s/%s", directory, name);
-    FILE *f = fopen(file.path, "re");
-    bool good = f && fgets(line, size, f);
-    if (f)
-        fclose(f);
-    if (good)
-        line[strcspn(line, "\n")] = '\0';
-    return good;
-}
-
 /* Is the text one number, followed by nothing? */
 static bool parse_us(const char *text, int64_t *us)
 {
@@ -70,8 +56,9 @@ static void consider(struct rmd_quota *q, const char *root, const char *director
 
 static void consider_v2(struct rmd_quota *q, const char *root, const char *directory)
 {
+    struct rmd_sysfile file = rmd_sysfile(root, "%s/cpu.max", directory);
     char line[64], quota[24], period[24] = "100000";
-    if (!read_line(root, directory, "cpu.max", line, sizeof line))
+    if (!rmd_sysfile_read_line(&file, line, sizeof line))
         return;
     int words = sscanf(line, "%23s %23s", quota, period);
     if (words < 1 || strcmp(quota, "max") != 0)
@@ -80,10 +67,11 @@ static void consider_v2(struct rmd_quota *q, const char *root, const char *direc
 
 static void consider_v1(struct rmd_quota *q, const char *root, const char *directory)
 {
+    struct rmd_sysfile quota_file = rmd_sysfile(root, "%s/cpu.cfs_quota_us", directory);
+    struct rmd_sysfile period_file = rmd_sysfile(root, "%s/cpu.cfs_period_us", directory);
     char quota[24], period[24];
-    if (read_line(root, directory, "cpu.cfs_quota_us", quota, sizeof quota) &&
-        read_line(root, directory, "cpu.cfs_period_us", period, sizeof period) &&
-        strcmp(quota, "-1") != 0)
+    if (rmd_sysfile_read_line(&quota_file, quota, sizeof quota) &&
+        rmd_sysfile_read_line(&period_file, period, sizeof period) && strcmp(quota, "-1") != 0)
         consider(q, root, directory, "cpu.cfs_quota_us", quota, period);
 }
 
