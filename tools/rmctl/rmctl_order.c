@@ -342,18 +342,18 @@ static int show_drained(void)
 
 /* --- commands */
 
-static int order_process(int argc, char **argv, enum inv_verb verb, const char *name,
-                         const char *arguments, const char *about)
+static int send_order(int argc, char **argv, enum inv_verb verb,
+                      const struct rmctl_command *command, const char *arguments, const char *about)
 {
-    struct order o = order_of(verb, name);
-    rmctl_parse(argc, argv, order_options, parse_order_option, arguments, about, &o);
+    struct order o = order_of(verb, command->name);
+    rmctl_parse(argc, argv, command->options, parse_order_option, arguments, about, &o);
     return command_process(&o);
 }
 
 static int run_shrink(int argc, char **argv)
 {
-    return order_process(argc, argv, INV_SHRINK, "shrink", "PROC CORES\nPROC --reset",
-                         "Process PROC (a pid, or rank:N) owns so many cores at most.");
+    return send_order(argc, argv, INV_SHRINK, &rmctl_shrink_command, "PROC CORES\nPROC --reset",
+                      "Process PROC (a pid, or rank:N) owns so many cores at most.");
 }
 
 const struct rmctl_command rmctl_shrink_command = {
@@ -361,8 +361,8 @@ const struct rmctl_command rmctl_shrink_command = {
 
 static int run_expand(int argc, char **argv)
 {
-    return order_process(argc, argv, INV_EXPAND, "expand", "PROC CORES\nPROC --reset",
-                         "Process PROC (a pid, or rank:N) owns so many cores at least.");
+    return send_order(argc, argv, INV_EXPAND, &rmctl_expand_command, "PROC CORES\nPROC --reset",
+                      "Process PROC (a pid, or rank:N) owns so many cores at least.");
 }
 
 const struct rmctl_command rmctl_expand_command = {
@@ -370,27 +370,19 @@ const struct rmctl_command rmctl_expand_command = {
 
 static int run_pin(int argc, char **argv)
 {
-    return order_process(argc, argv, INV_PIN, "pin", "PROC LIST\nPROC --reset",
-                         "Process PROC (a pid, or rank:N) owns the cores of LIST, and no "
-                         "other one does.");
+    return send_order(argc, argv, INV_PIN, &rmctl_pin_command, "PROC LIST\nPROC --reset",
+                      "Process PROC (a pid, or rank:N) owns the cores of LIST, and no "
+                      "other one does.");
 }
 
 const struct rmctl_command rmctl_pin_command = {
     "pin", "a process owns these cores and no other", run_pin, order_options};
 
-static int order_job(int argc, char **argv, enum inv_verb verb, const char *name,
-                     const char *arguments, const char *about)
-{
-    struct order o = order_of(verb, name);
-    rmctl_parse(argc, argv, job_options, parse_order_option, arguments, about, &o);
-    return command_process(&o);
-}
-
 static int run_suspend(int argc, char **argv)
 {
-    return order_job(argc, argv, INV_SUSPEND, "suspend", "JOB",
-                     "The job JOB (a pid of any of its processes, or rank:N) has no core, and its "
-                     "threads wait, until it is resumed.");
+    return send_order(argc, argv, INV_SUSPEND, &rmctl_suspend_command, "JOB",
+                      "The job JOB (a pid of any of its processes, or rank:N) has no core, and its "
+                      "threads wait, until it is resumed.");
 }
 
 const struct rmctl_command rmctl_suspend_command = {
@@ -398,9 +390,10 @@ const struct rmctl_command rmctl_suspend_command = {
 
 static int run_resume(int argc, char **argv)
 {
-    return order_job(argc, argv, INV_RESUME, "resume", "JOB",
-                     "The job JOB (a pid of any of its processes, or rank:N), which was suspended, "
-                     "goes on.");
+    return send_order(
+        argc, argv, INV_RESUME, &rmctl_resume_command, "JOB",
+        "The job JOB (a pid of any of its processes, or rank:N), which was suspended, "
+        "goes on.");
 }
 
 const struct rmctl_command rmctl_resume_command = {
@@ -408,10 +401,10 @@ const struct rmctl_command rmctl_resume_command = {
 
 static int run_priority(int argc, char **argv)
 {
-    return order_job(argc, argv, INV_PRIORITY, "priority", "JOB N",
-                     "The job JOB (a pid of any of its processes, or rank:N) has priority N, 0 to "
-                     "100: it gets its cores before those of less, which keep their least.  50 is "
-                     "usual, and only root may give more.");
+    return send_order(argc, argv, INV_PRIORITY, &rmctl_priority_command, "JOB N",
+                      "The job JOB (a pid of any of its processes, or rank:N) has priority N, 0 to "
+                      "100: it gets its cores before those of less, which keep their least.  50 is "
+                      "usual, and only root may give more.");
 }
 
 const struct rmctl_command rmctl_priority_command = {
