@@ -21,6 +21,7 @@
 #include "rmd/loop/log.h"
 #include "rmd/loop/loop.h"
 #include "libinvasive/base/now.h"
+#include "libinvasive/base/slice.h"
 #include "rmd/users/machine.h"
 #include "rmd/serve/metrics.h"
 #include "rmd/serve/server.h"
@@ -395,14 +396,7 @@ static int find_cores(void)
  * wakes (Linux 6.12), and for a high priority, which only root gets.  Either may fail. */
 static void lower_sched_latency(void)
 {
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime_ns, deadline_ns, period_ns;
-    } attributes = {.size = sizeof attributes, .runtime_ns = 100000};
-    syscall(SYS_sched_setattr, 0, &attributes, 0);
+    inv_slice_set(0, INV_SHORT_SLICE_NS);
     if (setpriority(PRIO_PROCESS, 0, -15))
         rmd_debug("running at the usual priority");
 }
