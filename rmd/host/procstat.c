@@ -90,14 +90,8 @@ unsigned rmd_threads_running(pid_t pid)
 
 void rmd_process_name(pid_t pid, char *name, size_t bytes)
 {
-    char path[40];
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (!f || !fgets(name, (int)bytes, f))
-        name[0] = '\0';
-    name[strcspn(name, "\n")] = '\0';
-    if (f)
-        fclose(f);
+    struct rmd_sysfile file = rmd_sysfile("", "/proc/%d/comm", (int)pid);
+    rmd_sysfile_read_line(&file, name, bytes);
 }
 
 uint64_t rmd_machine_ran(const char *root)
@@ -122,6 +116,17 @@ static int compare_pids(const void *pid, const void *element)
 void *rmd_find_pid(pid_t pid, const void *elements, size_t count, size_t size)
 {
     return count ? bsearch(&pid, elements, count, size, compare_pids) : NULL;
+}
+
+void *rmd_grow(void *items, unsigned count, unsigned *capacity, size_t size)
+{
+    unsigned more = *capacity ? 2 * *capacity : 256;
+    if (count < *capacity)
+        return items;
+    items = realloc(items, more * size);
+    if (items)
+        *capacity = more;
+    return items;
 }
 
 bool rmd_owner(pid_t pid, uid_t *uid)

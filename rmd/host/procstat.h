@@ -37,6 +37,10 @@ uint64_t rmd_machine_ran(const char *root);
  * ascending order of it. */
 void *rmd_find_pid(pid_t pid, const void *elements, size_t count, size_t size);
 
+/* `items` with room for one more element of `size` bytes: twice the capacity where all is used. The
+ * caller's pointer is void then.  NULL: no memory, and nothing has changed. */
+void *rmd_grow(void *items, unsigned count, unsigned *capacity, size_t size);
+
 /* The owner of the process, also of one whose files in /proc are not readable. */
 bool rmd_owner(pid_t pid, uid_t *uid);
 

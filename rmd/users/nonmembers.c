@@ -51,31 +51,23 @@ static struct rmd_user_process *find_same(const struct rmd_process_list *in,
 
 /* --- the first part: reading /proc */
 
-static bool reserve_entry(struct rmd_nonmembers *x)
-{
-    unsigned capacity = x->found.capacity ? 2 * x->found.capacity : 256;
-    if (x->found.count < x->found.capacity)
-        return true;
-    struct rmd_user_process *items = realloc(x->found.items, capacity * sizeof *items);
-    if (!items)
-        return false; /* the scan leaves the process out; a confined one stays confined */
-    x->found.items = items;
-    x->found.capacity = capacity;
-    return true;
-}
-
 static void note_process(struct rmd_nonmembers *x, pid_t pid)
 {
     struct rmd_procstat stat;
     uid_t uid;
     bool ours = pid > 0 && pid != getpid() && rmd_owner(pid, &uid) &&
                 (rmd_confinement_of(x->enforcement, uid) || find_process(&x->known, pid));
-    if (!ours || !rmd_procstat(pid, &stat) || stat.state == 'Z' || !reserve_entry(x))
+    if (!ours || !rmd_procstat(pid, &stat) || stat.state == 'Z')
         return;
+    struct rmd_process_list *found = &x->found;
+    void *items = rmd_grow(found->items, found->count, &found->capacity, sizeof *found->items);
+    if (!items)
+        return; /* the scan leaves the process out; a confined one stays confined */
+    found->items = items;
     /* /proc lists pids in ascending order, and find_process relies on that */
-    if (x->found.count && x->found.items[x->found.count - 1].pid >= pid)
+    if (found->count && found->items[found->count - 1].pid >= pid)
         return;
-    x->found.items[x->found.count++] = (struct rmd_user_process){
+    found->items[found->count++] = (struct rmd_user_process){
         .pid = pid, .parent = stat.parent, .uid = uid, .start_ticks = stat.start_ticks};
 }
 

@@ -54,19 +54,6 @@ static bool others_computed(struct rmd_unmanaged *x, uint64_t now)
 
 /* --- a scan */
 
-static bool reserve_entry(struct rmd_unmanaged_list *list)
-{
-    if (list->count < list->capacity)
-        return true;
-    unsigned capacity = list->capacity ? 2 * list->capacity : 256;
-    struct rmd_unmanaged_process *items = realloc(list->items, capacity * sizeof *items);
-    if (!items)
-        return false; /* the process is not shown */
-    list->items = items;
-    list->capacity = capacity;
-    return true;
-}
-
 static bool is_user_served(const struct rmd_unmanaged *x, uid_t uid)
 {
     const struct rmd_domain *d = x->domains.of(uid);
@@ -88,8 +75,12 @@ static void note_process(struct rmd_unmanaged *x, pid_t pid)
     uid_t uid;
     struct rmd_unmanaged_list *list = &x->found;
     if (pid <= 0 || pid == getpid() || !rmd_owner(pid, &uid) || !is_user_served(x, uid) ||
-        !rmd_procstat(pid, &stat) || stat.state == 'Z' || !reserve_entry(list))
+        !rmd_procstat(pid, &stat) || stat.state == 'Z')
         return;
+    void *items = rmd_grow(list->items, list->count, &list->capacity, sizeof *list->items);
+    if (!items)
+        return; /* the process is not shown */
+    list->items = items;
     /* /proc lists pids in ascending order, and find_process relies on that */
     if (list->count && list->items[list->count - 1].pid >= pid)
         return;
