@@ -5,6 +5,7 @@
 #include "libinvasive/base/cpulist.h"
 #include "rmd/host/sysfile.h"
 
+#include <string.h>
 
 static bool read_online(const char *root, struct inv_cpus *online)
 {
