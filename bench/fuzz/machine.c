@@ -95,7 +95,7 @@ static void read_heat(void)
     double hottest = -1, part = 1;
     for (int look = 0; look < 3; look++) {
         double last = hottest;
-        unsigned n = rmd_thermal_look("", &hottest);
+        unsigned n = rmd_thermal_read("", &hottest);
         need(n ? hottest >= 0 && hottest <= 200 : hottest <= last && hottest >= last);
         part = n ? rmd_thermal_next(part, hottest, last < 0 ? hottest : last, RMD_THERMAL_LEAST) : part;
         need(part >= RMD_THERMAL_SLOWEST && part <= 1);
@@ -110,7 +110,7 @@ static void read_energy(void)
     need(e.count <= RMD_ENERGY_COUNTERS && (e.state != INV_ENERGY_COUNTED || e.count));
     rmd_energy_join(&e, &one, 1);
     rmd_energy_join(&e, &other, 2);
-    rmd_energy_look(&e);
+    rmd_energy_sample(&e);
     rmd_energy_leave(&e, &one, 5);
     rmd_energy_leave(&e, &other, 5);
     need(!e.first);
