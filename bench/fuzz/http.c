@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * http.c - what a client sends to the address of the metrics, in pieces: one byte says how long the
- * next one is.  Every client is let go in the end; the answer is one of HTTP, as long as it says,
- * and only clients that asked for the page get it.
+ * http.c - what a client sends to the address of the metrics, in pieces: one byte of the input says how
+ * long the next piece is.  Checks that the server closes each connection, that an answer is HTTP and as
+ * long as its header says, and that only clients that asked for the page get the page.
  */
 #define _GNU_SOURCE
 #include "fuzz.h"

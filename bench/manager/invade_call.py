@@ -3,9 +3,9 @@
 that rmd has to decide on, beside the same question and answer by a System V message queue, as in
 the paper (5.3), and by bare futexes.
 
-The limit of the first is reading some words; of the second, one wake of a process that sleeps and
-its decision.  It can be less than a bare round trip, which wakes two: the caller does not sleep
-while the answer is on its way.
+The limit of a reinvade that changes nothing is the time to read some words.  The limit of a
+blocking one is the time to wake rmd, and for rmd to decide.  A blocking one can take less than a
+bare round trip, which wakes two threads: the caller of inv_reinvade spins until the answer comes.
 """
 
 from __future__ import annotations

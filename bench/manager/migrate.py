@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How fast a core goes from one process to another, and back to its owner.
 
-bench/migrate.c does it; this runs it in turns and judges.  The limit of a lend to a sleeping worker
-is a bare futex wake of another process on the same core, for the lender leaves the core; it is
-judged against that one, and against a wake across cores, which is what any resource manager in a
-process of its own pays at least.  A reclaim's limit is what is left of the implicit task that runs;
-one by force is counted from the reclaim bound on, which is an option.
+bench/migrate.c moves the cores.  This module runs it in turns and judges.  A lend to a sleeping
+worker has two limits: a bare futex wake of another process on the same core, since the lender
+leaves that core, and a wake across cores, the least that a resource manager in a process of its
+own costs.  The limit of a reclaim is what is left of the implicit task that runs.  A reclaim by
+force is counted from the reclaim bound on, which is an option.
 """
 
 from __future__ import annotations

@@ -5,12 +5,11 @@ A single process with 128 cells, always the same, in 25 runs: threads only (stoc
 no, a non-blocking or a blocking invade of the number of cells before every step.  The paper had
 up to 5 % and 15 %.
 
-Whole runs, one after the other, tell no more than 20 %: where the virtual cores of a machine are
-changes from second to second, and a step with it.  So a run of stock and one under invade go on
-side by side, a block of steps of one after a block of the other, whose threads sleep meanwhile;
-forms of invading follow each other in smaller blocks of the same process.  Blocks are compared in
-which cache lines took as long from core to core; the figure is the median over the runs of a run's
-median ratio.
+Whole runs differ by 20 %, since the hypervisor moves the virtual cores of a machine from second to
+second.  So a stock run and a run under invade take turns: while one computes a block of steps, the
+threads of the other sleep.  The forms of invading follow each other in smaller blocks of the same
+process.  Two blocks are compared only if a cache line took as long from core to core in both.  The
+figure is the median over the runs of a run's median ratio.
 Stock is the quicker one of its threads bound to cores and not.
 
 Beside them, what it costs to announce another number in every step, which is a message to rmd each

@@ -2,11 +2,11 @@
 /*
  * tls.c - finding thread-local storage in the loaded objects (tls.h).
  *
- * gcc makes threadprivate variables thread-local ones.  Their values belong to a thread
- * number for the whole run, so where there are any, implicit task i has to stay with
- * kernel thread i.  OpenMP promises that to code that is compiled for OpenMP; thread-local
- * data of other libraries (errno, a driver's) belongs to the kernel thread and does not
- * count.  So: an object with a TLS segment that is linked with libgomp.
+ * GCC makes threadprivate variables thread-local ones.  Their values belong to a thread number for
+ * the whole run.  So if there are any, implicit task i stays on kernel thread i.  OpenMP promises
+ * that to code that is compiled for OpenMP.  Thread-local data of other libraries (errno, a driver's)
+ * belongs to the kernel thread and does not count.  What counts is an object that has a TLS segment
+ * and is linked with libgomp.
  */
 #define _GNU_SOURCE
 #include "tls.h"
