@@ -48,6 +48,7 @@ from common import MPIEXEC, BenchError, Context, Figure, Run, clean_environment
 SECOND_USER, GROUP, ASKERS = 60001, 60000, range(61000, 61040)
 ELSEWHERE, NOBODY, ANONYMOUS = 0xFFFE, -1, 1
 MPI_FILES = ("mpich_", "ucx_")  # of MPICH
+OTHERS_FILES = ("vader_",)  # of Open MPI, which nothing here uses
 JOB_S, QUIET_S, CYCLE_S, AGE_S = 90, 10, 60, 3
 TRACE_S = 2
 PAUSE_S = 0.1  # RestartSec of rmd/init/rmd.service.in
@@ -290,7 +291,7 @@ class Chaos:
 
     def rmctl(self, *words: str) -> subprocess.CompletedProcess:
         return subprocess.run([self.ctx.build / "bin/rmctl", f"--socket={self.name}", *words],
-                              capture_output=True, text=True, check=False, timeout=20)
+                              capture_output=True, text=True, check=False, timeout=JOB_S)
 
     def status(self) -> str:
         done = self.rmctl("status")
@@ -369,7 +370,7 @@ class Chaos:
             self.counts["askers"] += 1
             subprocess.run([self.work / "rmctl", f"--socket={self.name}", "policy"], cwd="/",
                            user=uid, group=GROUP, extra_groups=[], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=False, timeout=20)
+                           stderr=subprocess.DEVNULL, check=False, timeout=JOB_S)
         for words in (["status"], ["top", "--batch", "-n1"]) if os.getuid() == 0 else ():
             # the second user may be about to leave
             done = self.rmctl(*words, f"--user={SECOND_USER}")
@@ -493,7 +494,7 @@ class Chaos:
                     mine.append(words)
         self.clear_up_after_mpi()
         return mine + sorted(name for name in set(os.listdir("/dev/shm")) - self.shared
-                             if not name.startswith(MPI_FILES))
+                             if not name.startswith(MPI_FILES + OTHERS_FILES))
 
     def clear_up_after_mpi(self, age_s: float = JOB_S) -> None:
         """MPICH leaves its own files when ranks are killed in MPI_Init; ours have no names.  Other
