@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long the cores of a process that is killed stay away from the others.
 
-A hundred processes are killed with SIGKILL while they hold, lend, borrow or wait; the figure is how
-many of them the survivor had all cores from within 10 ms.
+A hundred processes are killed with SIGKILL while they hold, lend, borrow, wait or block; the figure
+is how many of them the survivor had all cores from within 10 ms.
 """
 
 from __future__ import annotations

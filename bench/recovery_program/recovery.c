@@ -8,6 +8,7 @@
  *   lends    it, asleep;
  *   borrows  the survivor's, which is asleep;
  *   waits    asleep, with its core asked back from the survivor;
+ *   blocks   in the kernel, for some milliseconds after each region, so that rmd lends its core;
  * kills it (SIGKILL) at some moment and takes the time until every core of the domain is
  * the survivor's.  Prints the median, the longest, and how many took longer than 10 ms.
  *
@@ -25,9 +26,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DEATHS = 100, TASK_US = 50, LIMIT_MS = 10, TIMEOUT_MS = 2000 };
-static const char *const modes[] = {"holds", "lends", "borrows", "waits"};
-enum { HOLDS, LENDS, BORROWS, WAITS, MODES };
+enum { DEATHS = 100, TASK_US = 50, BLOCK_US = 4000, LIMIT_MS = 10, TIMEOUT_MS = 2000 };
+static const char *const modes[] = {"holds", "lends", "borrows", "waits", "blocks"};
+enum { HOLDS, LENDS, BORROWS, WAITS, BLOCKS, MODES };
 
 static void busy_us(uint64_t us)
 {
@@ -59,8 +60,10 @@ static int victim(int mode)
     if (!inv_managed() || write(STDOUT_FILENO, "r", 1) != 1)
         return 1;
     for (;;) {
-        if (mode == HOLDS || mode == BORROWS) {
+        if (mode == HOLDS || mode == BORROWS || mode == BLOCKS) {
             region();
+            if (mode == BLOCKS)
+                usleep(BLOCK_US);
             continue;
         }
         inv_wait_begin();
