@@ -15,7 +15,9 @@
 #include <mpi.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -26,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -35,7 +38,7 @@
 #define PROGRAM "blocked"
 #include "steps.h"
 
-enum { MOST_TIMES = 1000, PIECES_PER_MS = 10 };
+enum { MOST_TIMES = 1000, PIECES_PER_MS = 10, PAGE = 1 << 16 };
 
 static const char *self;
 static long long *stamp; /* when what wakes the thread did so; shared with children */
@@ -50,6 +53,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static bool woken;
 static _Atomic int word;
+static int faults; /* userfaultfd: pages come from another thread, as from slow storage */
+static char *page;
 
 static long wake_futex(void)
 {
@@ -70,10 +75,27 @@ static void *waker(void *how)
         sem_post(&semaphore);
     } else if (!strcmp(how, "futex")) {
         wake_futex();
+    } else if (!strcmp(how, "fault")) {
+        struct uffdio_zeropage empty = {.range = {(uintptr_t)page, PAGE}};
+        need(!ioctl(faults, UFFDIO_ZEROPAGE, &empty), "UFFDIO_ZEROPAGE");
     } else if (strcmp(how, "join")) {
         need(write(channel[1], "x", 1) == 1, "write");
     }
     return NULL;
+}
+
+static void wait_for_page(void)
+{
+    struct uffdio_api api = {.api = UFFD_API};
+    if (!page) {
+        page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct uffdio_register all = {{(uintptr_t)page, PAGE}, UFFDIO_REGISTER_MODE_MISSING, 0};
+        faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+        need(page != MAP_FAILED && faults >= 0 && !ioctl(faults, UFFDIO_API, &api) &&
+                 !ioctl(faults, UFFDIO_REGISTER, &all), "userfaultfd");
+    }
+    madvise(page, PAGE, MADV_DONTNEED);
+    sink += *(volatile char *)page;
 }
 
 static void wait_for(const char *how)
@@ -92,6 +114,8 @@ static void wait_for(const char *how)
         while (!atomic_load(&word))
             syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
         atomic_store(&word, 0);
+    } else if (!strcmp(how, "fault")) {
+        wait_for_page();
     } else if (!strcmp(how, "read")) {
         need(read(channel[0], &byte, 1) == 1, "read");
     } else if (!strcmp(how, "epoll")) {

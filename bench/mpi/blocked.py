@@ -15,7 +15,7 @@ import mpi_programs
 from common import Context, Figure, Run
 
 WAYS = ("sleep", "poll", "read", "epoll", "waitpid", "system", "join", "condition", "semaphore",
-        "futex")
+        "futex", "fault")
 KINDS = ("ranks", "programs")
 ON_TOP = ("waitpid", "system", "poll", "epoll")
 TIMES = {20: 20, 400: 3}  # ms of a block: how many
