@@ -8,6 +8,7 @@
  * the first topology and unloaded with the last, and the machines that hwloc makes up: of these one
  * in sixteen is made, the others are refused.
  */
+#define _GNU_SOURCE
 #include "fuzz.h"
 #include "libinvasive/table/topology.h"
 

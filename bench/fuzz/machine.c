@@ -61,13 +61,8 @@ static int fuzz_glob(const char *pattern, glob_t *found)
 #include "../../rmd/host/delivery.c"
 #include "../../rmd/host/online.c"
 #include "../../rmd/power/power.c"
-#undef ZONE
-#define begins_with energy_begins_with
-#define look energy_look
 #include "../../rmd/power/energy.c"
-#undef look
 #include "../../rmd/power/thermal.c"
-#define look quota_look
 #include "../../rmd/quota/quota.c"
 #undef fopen
 #undef glob
