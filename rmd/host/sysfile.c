@@ -26,7 +26,8 @@ bool rmd_sysfile_read(const struct rmd_sysfile *file, uint64_t *value)
     FILE *f = fopen(file->path, "re");
     if (!f)
         return false;
-    bool good = fscanf(f, "%" SCNu64, value) == 1;
+    /* what is above would be a number below zero */
+    bool good = fscanf(f, "%" SCNu64, value) == 1 && *value <= INT64_MAX;
     fclose(f);
     if (!good)
         errno = EPROTO;

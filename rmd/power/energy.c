@@ -93,6 +93,8 @@ static bool read_counters(struct rmd_energy *e, uint64_t *used)
             *used += c->range - c->last + now; /* it has wrapped */
         c->last = now;
     }
+    if (*used > INT64_MAX)
+        *used = 0; /* no machine uses so much */
     return true;
 }
 

@@ -82,6 +82,14 @@ def test_a_counter_that_wraps_goes_on_from_there(counted, tmp_path):
     assert energy_of(r) == {pid(one): (COUNTED, 1_200_000)}
 
 
+def test_counters_that_tell_what_cannot_be_add_nothing(counted, tmp_path):
+    r, (one,) = counted(0)
+    for microjoules in (2**63 - 1, 5_000_000):
+        put_energy(tmp_path, "0", microjoules)
+        put_energy(tmp_path, "1", microjoules)
+        assert energy_of(r) == {pid(one): (COUNTED, 0)}
+
+
 def test_processes_have_energy_in_proportion_to_their_processor_time(counted, tmp_path):
     r, (busy, idle) = counted(0, 1)
     energy_of(r)  # from here on
