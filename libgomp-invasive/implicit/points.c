@@ -7,7 +7,9 @@
 #include "carrier.h"
 #include "context.h"
 #include "cores.h"
+#include "history.h"
 #include "hold.h"
+#include "region.h"
 #include "unheld.h"
 
 void gomp_hold_checkpoint (void)
@@ -37,4 +39,21 @@ bool gomp_others_could_run (void)
     if (inv_managed())
         return inv_hold != INV_HOLD_NONE && gomp_core_needed();
     return __atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus;
+}
+
+bool gomp_program_yields (void)
+{
+    struct gomp_team *team = gomp_thread()->ts.team;
+    struct gomp_region *region = team ? team->barrier.region : NULL;
+    if (!region || !inv_managed() || !gomp_holds_core())
+        return false;
+    bool called_back = gomp_hold_called_back();
+    if ((!called_back && !gomp_others_could_run()) ||
+        !gomp_history_yields(atomic_load_explicit(&region->fn, memory_order_relaxed)))
+        return false;
+    if (called_back)
+        gomp_hold_checkpoint();
+    else
+        gomp_yield_point();
+    return true;
 }

@@ -14,6 +14,9 @@
 extern void gomp_hold_checkpoint (void);
 /* A scheduling point of a thread that waits without sleeping: lets other threads compute. */
 extern void gomp_yield_point (void);
+/* The program calls sched_yield (struct inv_give_way.yield), as in a loop in which an implicit task of OpenBLAS waits
+ * for another: a scheduling point there. */
+extern bool gomp_program_yields (void);
 /* Would a yield point let another thread of this process run? */
 extern bool gomp_others_could_run (void);
 #pragma GCC visibility pop

@@ -121,6 +121,7 @@ const struct gomp_source gomp_implicit_tasks = {.waits = waits,
                                                 .sleeps = gomp_region_sleeps,
                                                 .rest = gomp_carrier_rest,
                                                 .leave = gomp_carrier_leave,
+                                                .yield = gomp_program_yields,
                                                 .in_use = in_use};
 
 /* --- the master */

@@ -164,13 +164,15 @@ bool gomp_program_busy_waits (void)
 struct place {
     uintptr_t at;
     uintptr_t from, to; /* found: code near it that can be read; to is 0 if there is none */
-    bool known;         /* found: it is of an object that is known to wait */
+    bool known;         /* found: it is of an object that is known to wait, */
+    bool yields;        /* and calls sched_yield meanwhile */
 };
 
 /* Returns 1 if the place is in this object, which ends the search. */
 static int bounds_near (struct dl_phdr_info *info, size_t size, void *arg)
 {
     enum { NEAR_BYTES = 16384 };
+    static const char *const yield[] = {"sched_yield", NULL};
     struct place *place = arg;
     (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -179,6 +181,7 @@ static int bounds_near (struct dl_phdr_info *info, size_t size, void *arg)
         if (segment->p_type != PT_LOAD || place->at < begin || place->at >= end)
             continue;
         place->known = is_known_to_wait(info);
+        place->yields = place->known && gomp_object_uses(info, yield);
         if (segment->p_flags & PF_R) {
             place->from = place->at - begin > NEAR_BYTES ? place->at - NEAR_BYTES : begin;
             place->to = end - place->at > NEAR_BYTES ? place->at + NEAR_BYTES : end;
@@ -202,4 +205,11 @@ bool gomp_other_copy_loaded (void)
     bool found = false;
     dl_iterate_phdr(is_other_copy, &found);
     return found;
+}
+
+bool gomp_yields_near (void (*fn) (void *))
+{
+    struct place place = {.at = (uintptr_t)fn};
+    dl_iterate_phdr(bounds_near, &place);
+    return place.yields;
 }

@@ -35,5 +35,8 @@ extern bool gomp_program_busy_waits (void);
  * 50 us.  The function's object must stay loaded meanwhile, as for a thread that is about to call
  * the function. */
 extern bool gomp_busy_waits_near (void (*fn) (void *));
+/* Is this outlined function in an object of such a name that calls sched_yield in such loops?  It must stay loaded,
+ * likewise. */
+extern bool gomp_yields_near (void (*fn) (void *));
 #pragma GCC visibility pop
 #endif

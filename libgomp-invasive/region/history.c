@@ -46,6 +46,7 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
         SET(h->shared_ns, 0);
         SET(h->stalled, false);
         SET(h->loops, GOMP_NOT_SEARCHED);
+        SET(h->yields, GOMP_YIELDS_UNKNOWN);
         SET(h->in_order_ns, 0);
         SET(h->apart_ns, 0);
         SET(h->waits, 0);
@@ -131,8 +132,18 @@ static bool has_loops (struct gomp_history *h, struct gomp_region *region)
     return GET(h->loops) == GOMP_LOOPS;
 }
 
+bool gomp_history_yields (void (*fn) (void *))
+{
+    struct gomp_history *h = gomp_history_of(fn);
+    if (GET(h->yields) == GOMP_YIELDS_UNKNOWN)
+        SET(h->yields, gomp_yields_near(fn) ? GOMP_YIELDS : GOMP_YIELDS_NOT);
+    return GET(h->yields) == GOMP_YIELDS;
+}
+
 bool gomp_history_spins (struct gomp_history *h, struct gomp_region *region)
 {
+    if (GET(h->yields) == GOMP_YIELDS)
+        return false;
     enum gomp_suspicion suspicion = GET(h->suspicion);
     if (suspicion != GOMP_SPINS && GET(h->stalled) && has_loops(h, region)) {
         SET(h->patience_ns, 0);

@@ -34,6 +34,9 @@ enum gomp_suspicion {
 /* What a search of the code near the function for loops in which threads wait has found. */
 enum gomp_loops { GOMP_NOT_SEARCHED, GOMP_NO_LOOPS, GOMP_LOOPS };
 
+/* Is the function one of OpenBLAS or BLIS whose threads call sched_yield while they wait for each other? */
+enum gomp_yields { GOMP_YIELDS_UNKNOWN, GOMP_YIELDS_NOT, GOMP_YIELDS };
+
 struct gomp_history {
     _Atomic(void (*) (void *)) fn;
     /* How long an implicit task may take, in CPU time of the process, before the watchdog thinks
@@ -45,6 +48,8 @@ struct gomp_history {
     _Atomic bool stalled;
     /* enum gomp_loops.  Writers: masters. */
     _Atomic uint8_t loops;
+    /* enum gomp_yields.  Writers: implicit tasks that call sched_yield (gomp_history_yields). */
+    _Atomic uint8_t yields;
     /* Core time that a region takes, waiting and switching included: a mean over some regions, the
      * latest most; 0: not known.  Writers, of the next one too: masters at the end of a region
      * (gomp_history_region_ends). */
@@ -92,6 +97,10 @@ extern bool gomp_history_prefers_alone (struct gomp_history *, struct gomp_regio
 /* Do implicit tasks of the region's function wait for each other in loops of their own, as far as is known?  Once
  * the watchdog has had to help such a region the code near the function is searched.  Called by the master. */
 extern bool gomp_history_spins (struct gomp_history *, struct gomp_region *);
+/* An implicit task of a region of this function calls sched_yield: is it OpenBLAS or BLIS, in loops in which threads
+ * wait for each other?  There hundreds of microseconds pass between two waits, so that a core that is handed over is
+ * worth its switch (some 10 us), and the function does not count as one that spins.  Looked for once; some 100 us. */
+extern bool gomp_history_yields (void (*fn) (void *));
 /* A region of this function was left to the master's core, and the process computed until the watchdog came: no
  * further region is.  Its implicit tasks may wait for each other in loops of their own. */
 extern void gomp_history_alone_stalls (void (*fn) (void *));

@@ -12,7 +12,7 @@
 #include "source.h"
 #include "unheld.h"
 #include "watchdog.h"
-#include <sched.h>
+#include <libinvasive/base/futex.h>
 
 bool gomp_leaves_work (void)
 {
@@ -81,7 +81,7 @@ static void hand_over_tickets_first (int hold)
 void gomp_hold_pause (void)
 {
     if (!inv_managed() || !gomp_holds_core() || !gomp_work_waiting()) {
-        sched_yield();
+        inv_kernel_yield();
         return;
     }
     hand_over_tickets_first(inv_hold_detach());
@@ -115,7 +115,13 @@ static int idle_threads (void)
     return gomp_thread()->ts.level > 0 ? -1 : (int)gomp_free_workers_now() + gomp_watchdogs_now();
 }
 
-const struct inv_give_way gomp_give_way = {way_wanted, let_others_go_first, gomp_hold_forgo, idle_threads};
+static bool yield_to_own (void)
+{
+    return gomp_sources.implicit->yield();
+}
+
+const struct inv_give_way gomp_give_way = {way_wanted, let_others_go_first, gomp_hold_forgo, idle_threads,
+                                           yield_to_own};
 
 void gomp_unlock_wake (int *addr, int count)
 {

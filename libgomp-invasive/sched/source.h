@@ -41,6 +41,8 @@ struct gomp_source {
     void (*rest) (void);
     /* The calling thread ends. */
     void (*leave) (void);
+    /* inv_give_way.yield */
+    bool (*yield) (void);
     /* Has there ever been any?  A hint. */
     bool (*in_use) (void);
     /* What a thread may run that waits outside OpenMP; NULL: nothing. */

@@ -25,7 +25,6 @@
 #include "spin.h"
 #include "cores.h"
 #include <libinvasive/base/futex.h>
-#include <sched.h>
 #include <sys/resource.h>
 
 enum {
@@ -59,7 +58,7 @@ enum {
 bool gomp_yield_was_long (void)
 {
     uint64_t before = inv_now_ns();
-    sched_yield();
+    inv_kernel_yield();
     return inv_now_ns() - before > YIELD_LONG_NS;
 }
 
@@ -104,7 +103,7 @@ static bool was_switched (void)
 static bool yield_shared (void)
 {
     uint64_t before = inv_now_ns();
-    sched_yield();
+    inv_kernel_yield();
     uint64_t now = inv_now_ns(), took = now - before;
     bool real = !(inv_managed() && inv_process.emulated); /* on emulated ones our own threads take turns */
     core_shared = real && took > YIELD_NOTICED_NS && was_switched() ? core_shared + 1 : 0;

@@ -126,6 +126,7 @@ const struct gomp_source gomp_explicit_tasks = {.waits = help_waiting,
                                                 .sleeps = gomp_source_ignores,
                                                 .rest = gomp_source_keeps_none,
                                                 .leave = gomp_pool_donate,
+                                                .yield = gomp_source_has_none,
                                                 .in_use = gomp_source_has_none,
                                                 .task_point = &gomp_task_point};
 

@@ -4,7 +4,7 @@
  * tested alone.
  */
 #include "taskpool.h"
-#include <sched.h>
+#include <libinvasive/base/futex.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void lock_common (void)
 {
     while (atomic_exchange_explicit(&common.lock, 1, memory_order_acquire))
         while (atomic_load_explicit(&common.lock, memory_order_relaxed))
-            sched_yield();
+            inv_kernel_yield();
 }
 
 static void unlock_common (void)

@@ -4,7 +4,6 @@
  */
 #include "spinlock.h"
 #include <libinvasive/base/futex.h>
-#include <sched.h>
 
 void gomp_spinlock_contended (struct gomp_spinlock *l)
 {
@@ -12,7 +11,7 @@ void gomp_spinlock_contended (struct gomp_spinlock *l)
     do {
         while (atomic_load_explicit(&l->held, memory_order_relaxed))
             if (++spins % 128 == 0)
-                sched_yield(); /* the holder may have been preempted on this core */
+                inv_kernel_yield(); /* the holder may have been preempted on this core */
             else
                 inv_cpu_relax();
     } while (atomic_exchange_explicit(&l->held, 1, memory_order_acquire));

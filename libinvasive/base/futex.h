@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
-/* futex.h - the two futex operations that everything sleeps and wakes with.  Words that
+/* futex.h - the two futex operations that everything sleeps and wakes with, and what loops call between two looks.  Words that
  * other processes touch need the shared form. */
 #ifndef INV_FUTEX_H
 #define INV_FUTEX_H
@@ -35,6 +35,12 @@ static inline int inv_futex_wake(_Atomic uint32_t *word, int count, bool shared)
                      NULL, 0);
     errno = saved;
     return (int)r;
+}
+
+/* Let another thread run on this processor.  For our own loops: sched_yield is the program's, which yield.c replaces. */
+static inline int inv_kernel_yield(void)
+{
+    return (int)syscall(SYS_sched_yield);
 }
 
 static inline void inv_cpu_relax(void)

@@ -69,6 +69,12 @@ int inv_idle_openmp_threads(void)
     return way ? way->idle_threads() : 0;
 }
 
+bool inv_yield_to_own(void)
+{
+    const struct inv_give_way *way = atomic_load_explicit(&told.give_way, memory_order_acquire);
+    return way && way->yield();
+}
+
 void inv_service_thread(void)
 {
     clockid_t clock = (clockid_t)((~(unsigned)inv_own_tid() << 3) | 4 | 2);

@@ -42,6 +42,9 @@ struct inv_give_way {
                           * free */
     int (*idle_threads)(void); /* kernel threads of the runtime, all of which idle, if the caller is in no region
                                 * and no other thread of the program is; -1: it is in one */
+    /* The program calls sched_yield.  True: another thread or implicit task of the process had the caller's core
+     * meanwhile.  False: there was none, and the kernel is to be asked. */
+    bool (*yield)(void);
 };
 /* Tell libinvasive how.  Set once, by the OpenMP runtime before its first region; *way stays. */
 void inv_set_give_way(const struct inv_give_way *way);
@@ -50,6 +53,7 @@ bool inv_way_wanted(void);             /* false */
 bool inv_give_way(uint64_t limit_ns);  /* true, at once */
 bool inv_go_on_unheld(void);           /* false */
 int inv_idle_openmp_threads(void);     /* 0 */
+bool inv_yield_to_own(void);           /* false */
 
 /* --- the runtime's service thread (the watchdog), for which no thread of the program waits */
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lib.building.small_programs import compile_text
 from lib.omp_programs import source_of
 from lib.processes import debugged
 
@@ -116,6 +117,47 @@ def assert_same(results, stock):
     assert len(results) == len(stock)
     for one, other in zip(results, stock):
         assert math.isclose(one, other, rel_tol=1e-8, abs_tol=1e-10), f"{one} is not {other}"
+
+
+# A library of OpenBLAS's name in which threads pass a baton, each after the one before.
+BATON = r"""
+#include <omp.h>
+#include <sched.h>
+long baton(int rounds)
+{
+    static int kept;
+#pragma omp threadprivate(kept)
+    int turn = 0;
+    long sum = 0;
+#pragma omp parallel num_threads(3)
+    for (int round = 0; round < rounds; round++) {
+        while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) % 3 != omp_get_thread_num())
+            sched_yield();
+        sum += ++kept;
+        __atomic_fetch_add(&turn, 1, __ATOMIC_RELEASE);
+    }
+    return sum;
+}
+"""
+BATON_USER = r"""
+#include <stdio.h>
+long baton(int rounds);
+int main(void)
+{
+    printf("%ld\n", baton(1000));
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("condition", MANY)
+def test_threads_of_openblas_that_wait_by_sched_yield_take_turns(
+        condition, in_condition, run_program, tmp_path):
+    library = compile_text(tmp_path / "libopenblas-baton.so", BATON, "-fopenmp", "-shared", "-fPIC")
+    program = compile_text(tmp_path / "user", BATON_USER, library, f"-Wl,-rpath,{tmp_path}")
+    words, environment, count = in_condition(condition)
+    done = run_program([*words, program], env=environment, timeout=90)
+    assert done.stdout.split() == count * [str(3 * sum(range(1, 1001)))]
 
 
 @pytest.mark.timeout(240)
