@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -239,6 +240,10 @@ long pool_sum(int times)
     }
     return sum;
 }
+void pool_of_r(int *times, double *sum)
+{
+    *sum = (double)pool_sum(*times);
+}
 #ifdef PROGRAM
 int main(int argc, char **argv)
 {
@@ -248,6 +253,11 @@ int main(int argc, char **argv)
 #endif
 """
 MAKEFILE = "all: 1 2 3 4 5 6 7 8\n1 2 3 4 5 6 7 8:\n\t@./pool $@\n.PHONY: all 1 2 3 4 5 6 7 8\n"
+R_POOL = """
+dyn.load("libpool.so")
+sums <- parallel::mclapply(8:1, function(i) .C("pool_of_r", i, sum = 0)$sum, mc.cores = 4)
+cat(format(unlist(sums), trim = TRUE, scientific = FALSE), sep = "\\n")
+"""
 SUMS = sorted(str(499500 * i) for i in range(1, 9))
 PYTHON_POOL = Path(__file__).parent / "programs" / "processes" / "pools.py"
 
@@ -263,9 +273,13 @@ def pool_place(tmp_path_factory):
 
 
 @pytest.mark.parametrize("command", [
-    ["make", "-s", "-j4"], ["sh", "-c", "seq 8 | xargs -P4 -n1 ./pool"]], ids=["make", "xargs"])
+    ["make", "-s", "-j4"], ["xargs", "-P4", "-n1", "./pool"],
+    ["parallel", "-j4", "./pool", "{}"]], ids=["make", "xargs", "parallel"])
 def test_jobs_of_a_build_tool_compute_under_one_invade(command, pool_place, invade, run_program):
-    done = run_program([invade, "--", *command], cwd=pool_place)
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not installed")
+    done = run_program(["sh", "-c", 'seq 8 | "$@"', "sh", invade, "--", *command], cwd=pool_place,
+                       env={"PARALLEL_HOME": str(pool_place)})
     assert (sorted(done.stdout.split()), done.stderr) == (SUMS, "")
 
 
@@ -277,3 +291,9 @@ def test_a_pool_of_python_processes_computes_under_one_invade(
     done = run_program([invade, "--", "/usr/bin/python3", PYTHON_POOL, how, before], timeout=90,
                        cwd=pool_place)
     assert (done.stdout.split(), done.stderr) == (sorted(SUMS, key=int), "")
+
+
+@pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
+def test_children_of_mclapply_compute_under_one_invade(pool_place, invade, run_program):
+    done = run_program([invade, "--", "Rscript", "-e", R_POOL], timeout=90, cwd=pool_place)
+    assert (sorted(done.stdout.split()), done.stderr) == (SUMS, "")
