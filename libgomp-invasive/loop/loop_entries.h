@@ -35,7 +35,7 @@ static bool take_all (LOOP_T *istart, LOOP_T *iend)
     return *istart != *iend;
 }
 
-/* --- nonmonotonic dynamic loops: split into shares */
+/* --- loops of OMP_SCHEDULE=auto that are dynamic: split into shares */
 
 /* Number of chunks; in unsigned arithmetic, where nothing overflows. */
 static unsigned long long count_chunks (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr,
@@ -74,8 +74,8 @@ static void init_shared (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP_
                         clamp_chunk(LOOP_PASS start, end, incr, chunk));
 }
 
-/* Nonmonotonic, dynamic: split if that is worth it, else shared as upstream does. */
-static void init_nonmonotonic (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP_T end,
+/* In no order: split if that is worth it, else shared as upstream does. */
+static void init_split (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP_T end,
                                LOOP_T incr, LOOP_T chunk, struct gomp_team *team)
 {
     init_shared(ws, LOOP_PASS start, end, incr, chunk);
@@ -169,7 +169,7 @@ static void init_auto (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP_T 
     if (loop && gomp_auto_splits(loop)) {
         unsigned long long trips = count_chunks(LOOP_PASS start, end, incr, 1);
         unsigned long long chunk = trips / (CHUNKS_PER_THREAD * (unsigned long long)nthreads);
-        init_nonmonotonic(ws, LOOP_PASS start, end, incr, (LOOP_T)(chunk ? chunk : 1), team);
+        init_split(ws, LOOP_PASS start, end, incr, (LOOP_T)(chunk ? chunk : 1), team);
         if (ws->mode & LOOP_SPLIT) {
             ws->loop_auto = loop;
             return;
@@ -187,27 +187,16 @@ static void init_runtime (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP
     const struct gomp_task_icv *icv = gomp_icv(false);
     LOOP_T chunk = (LOOP_T)icv->run_sched_chunk_size;
     unsigned sched = icv->run_sched_var;
-    if (sched == GFS_DYNAMIC) /* without GFS_MONOTONIC */
-        init_nonmonotonic(ws, LOOP_PASS start, end, incr, chunk, team);
-    else if ((sched & ~GFS_MONOTONIC) == GFS_AUTO)
+    if ((sched & ~GFS_MONOTONIC) == GFS_AUTO)
         init_auto(ws, LOOP_PASS start, end, incr, team, site);
     else
         LOOP_UPSTREAM(init)(ws, LOOP_PASS start, end, incr, sched & ~GFS_MONOTONIC,
                             clamp_chunk(LOOP_PASS start, end, incr, chunk));
 }
 
-static bool nonmonotonic_dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr,
-                                        LOOP_T chunk, LOOP_T *istart, LOOP_T *iend)
-{
-    struct gomp_thread *thr = gomp_thread();
-    thr->ts.static_trip = 0;
-    if (gomp_work_share_start(0)) {
-        init_nonmonotonic(thr->ts.work_share, LOOP_PASS start, end, incr, chunk, thr->ts.team);
-        gomp_work_share_init_done();
-    }
-    return dynamic_next(istart, iend);
-}
-
+/* Also of loops that need not be monotonic, and GCC takes plain schedule(dynamic) for such.  But programs rely on
+ * what stock does: each thread's iterations come in the loop's order.  (MEGAHIT makes a buffer of the size of the first
+ * one that a thread gets, the largest.) */
 static bool dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
                            LOOP_T *istart, LOOP_T *iend)
 {
@@ -387,7 +376,7 @@ LOOP_ALIAS(dynamic_start, dynamic_start);
 LOOP_ALIAS(dynamic_next, dynamic_next);
 LOOP_ALIAS(guided_start, guided_start);
 LOOP_ALIAS(guided_next, guided_next);
-LOOP_ALIAS(nonmonotonic_dynamic_start, nonmonotonic_dynamic_start);
+LOOP_ALIAS(nonmonotonic_dynamic_start, dynamic_start);
 LOOP_ALIAS(nonmonotonic_dynamic_next, dynamic_next);
 LOOP_ALIAS(nonmonotonic_guided_start, guided_start);
 LOOP_ALIAS(nonmonotonic_guided_next, guided_next);

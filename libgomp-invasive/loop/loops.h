@@ -4,9 +4,9 @@
  *
  * Upstream's loop.c and loop_ull.c stay; loop.c and loop_ull.c here include them and put
  * other entry points in front (loop_entries.h).  New in those:
- *  - nonmonotonic dynamic loops are split into shares (split.h);
  *  - a team of one takes the whole loop at once;
- *  - schedule(runtime) with OMP_SCHEDULE=auto learns (loop_auto.c).
+ *  - schedule(runtime) with OMP_SCHEDULE=auto learns (loop_auto.c); loops that are unbalanced are split into
+ *    shares (split.h).
  * Every claim of a chunk is a scheduling point: see gomp_loop_checkpoint.
  */
 #ifndef GOMP_LOOPS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * split.h - the chunks of a nonmonotonic dynamic loop, claimed without contention.
+ * split.h - the chunks of a loop in no order (OMP_SCHEDULE=auto, loop_auto.c), claimed without contention.
  *
  * The idea: the chunks 0..n-1 are split into as many contiguous shares as there are cores.
  * A thread claims chunks from the front of its own share; when that is empty it moves

@@ -56,9 +56,8 @@ static void parallel_dynamic (void (*fn) (void *), void *data, unsigned num_thre
 {
     struct gomp_team *team = gomp_new_team(gomp_resolve_num_threads(num_threads, 0));
     struct gomp_work_share *ws = &team->work_shares[0];
-    init_nonmonotonic(ws, start, end, incr, chunk, team);
-    if (!(ws->mode & LOOP_SPLIT))
-        guard_overflow(ws, team);
+    init_shared(ws, start, end, incr, chunk);
+    guard_overflow(ws, team);
     run_region(team, fn, data, flags);
 }
 
