@@ -6,6 +6,7 @@
 #include "blas.h"
 #include "objects.h"
 #include <dlfcn.h>
+#include <libinvasive/base/environment.h>
 #include <libinvasive/base/uncancelled.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ void gomp_blas_search (void)
         return; /* acquire, and the release below: one search after another writes the copies */
     INV_UNCANCELLED;
     dl_iterate_phdr(note_copies, &search);
-    bool chosen = getenv("OPENBLAS_NUM_THREADS") || getenv("GOTO_NUM_THREADS");
+    bool chosen = inv_getenv("OPENBLAS_NUM_THREADS") || inv_getenv("GOTO_NUM_THREADS");
     for (unsigned i = 0; i < search.found.count; i++) {
         if (!chosen)
             add(search.found.name[i]);

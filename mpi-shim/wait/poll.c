@@ -32,7 +32,6 @@
  */
 #include "mpi-shim/wait/poll.h"
 #include "libinvasive/base/assertion.h"
-#include "libinvasive/base/futex.h"
 #include "mpi-shim/measure/clock.h"
 #include "mpi-shim/measure/site_stats.h"
 #include "mpi-shim/measure/workload.h"
@@ -346,7 +345,7 @@ static bool give_way(struct shim_wait *w)
 static bool yield_first(struct shim_wait *w)
 {
     for (int i = 0; i < 2; i++) {
-        inv_kernel_yield();
+        sched_yield();
         if (w->done(w))
             return true;
     }

@@ -12,11 +12,11 @@
 #include "mpi-shim/wait/ring.h"
 #include "libinvasive/table/arrival_board.h"
 #include "libinvasive/base/assertion.h"
-#include "libinvasive/base/futex.h"
 #include "mpi-shim/ranks/comm.h"
 #include "mpi-shim/ranks/world.h"
 #include "libinvasive/process.h"
 
+#include <sched.h>
 
 enum { NOTES = 4096 }; /* power of two */
 
@@ -73,7 +73,7 @@ void shim_ring_all(void)
 static void let_rung_ranks_go_first(void)
 {
     if (inv_process.anonymous && inv_thread_pinned())
-        inv_kernel_yield();
+        sched_yield();
 }
 
 void shim_ring_comm(const struct shim_comm *c)

@@ -155,7 +155,7 @@ uint64_t shim_yield_ticks(const struct shim_site *site)
 bool shim_yield_alone(uint64_t *alone)
 {
     uint64_t before = shim_ticks();
-    inv_kernel_yield();
+    sched_yield();
     uint64_t now = shim_ticks();
     if (now - before > OTHERS_US * shim_clock.us)
         *alone = now;

@@ -16,7 +16,6 @@
 #define _GNU_SOURCE
 #include "mpi-shim/wait/watch.h"
 #include "libinvasive/base/assertion.h"
-#include "libinvasive/base/futex.h"
 #include "mpi-shim/dispatch/guard.h"
 #include "mpi-shim/dispatch/hook.h"
 #include "mpi-shim/dispatch/variant.h"
@@ -234,7 +233,7 @@ static unsigned polled_by_threads(unsigned polls, unsigned how)
     if (!alone)
         atomic_store_explicit(&poller, &row, memory_order_relaxed);
     else if (now - start < ROW_US * shim_clock.us)
-        inv_kernel_yield();
+        sched_yield();
     row.polls = 0;
     row.start = shim_ticks();
     return 0;
