@@ -30,12 +30,14 @@ def wrong_changes(chain: merge.Chain) -> list[str]:
     owned, owns = before >> 9 & 511, after >> 9 & 511
     handed = after >> 19 & 1
     known = by > 0
+    returned = (by == RMD) & (holds == owned)  # to a thread that was asleep in the kernel
     rules = (
         ("owner changed, and not by rmd", (owned != owns) & (by != RMD)),
         ("taken from its holder, and not by its owner",
-         (held != 0) & (holds != 0) & (held != holds) & ~((holds == by) & (owned == by))),
+         (held != 0) & (holds != 0) & (held != holds) & ~((holds == by) & (owned == by))
+         & ~returned),
         ("taken for another that does not sleep",
-         (held == 0) & (holds != 0) & (holds != by) & (handed == 0)),
+         (held == 0) & (holds != 0) & (holds != by) & (handed == 0) & ~returned),
         ("given up, and neither by its holder nor by rmd",
          (held != 0) & (holds == 0) & (by != held) & (by != RMD)),
         ("taken by a process that it is not reserved for",
