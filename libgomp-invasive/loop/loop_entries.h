@@ -87,6 +87,7 @@ static void init_split (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP_T
 
 static bool split_next (struct gomp_work_share *ws, LOOP_T *istart, LOOP_T *iend)
 {
+    gomp_loop_checkpoint();
     struct gomp_thread *thr = gomp_thread();
     uint32_t chunk;
     /* own + 1; 0: this is the thread's first chunk */
@@ -108,11 +109,6 @@ static bool split_next (struct gomp_work_share *ws, LOOP_T *istart, LOOP_T *iend
 
 static bool dynamic_next (LOOP_T *istart, LOOP_T *iend)
 {
-    struct gomp_work_share *ws = gomp_thread()->ts.work_share;
-    if (ws->mode & LOOP_SPLIT) {
-        gomp_loop_checkpoint();
-        return split_next(ws, istart, iend);
-    }
     return is_alone() ? take_all(istart, iend) : LOOP_ITER(dynamic_next)(istart, iend);
 }
 
@@ -146,7 +142,7 @@ static bool runtime_next (LOOP_T *istart, LOOP_T *iend)
     struct gomp_work_share *ws = gomp_thread()->ts.work_share;
     switch (ws->sched) {
     case GFS_DYNAMIC:
-        return dynamic_next(istart, iend);
+        return ws->mode & LOOP_SPLIT ? split_next(ws, istart, iend) : dynamic_next(istart, iend);
     case GFS_GUIDED:
         return guided_next(istart, iend);
     case GFS_AUTO:

@@ -14,14 +14,10 @@
 
 struct gomp_blas gomp_blas;
 
-struct names {
-    unsigned count;
-    char *name[GOMP_BLAS_COPIES]; /* malloc */
-};
-
 struct search {
     unsigned long long before, now; /* objects loaded since the process began */
-    struct names found;
+    unsigned found;
+    char *name[GOMP_BLAS_COPIES]; /* malloc */
 };
 
 /* Returns 1, which ends the iteration, where no object is new. */
@@ -33,10 +29,9 @@ static int note_copies (struct dl_phdr_info *info, size_t size, void *arg)
     search->now = info->dlpi_adds;
     if (search->now == search->before)
         return 1;
-    struct names *found = &search->found;
-    if (gomp_object_begins_with(info, beginnings) && found->count < GOMP_BLAS_COPIES)
-        if ((found->name[found->count] = strdup(info->dlpi_name)) != NULL)
-            found->count++;
+    if (gomp_object_begins_with(info, beginnings) && search->found < GOMP_BLAS_COPIES)
+        if ((search->name[search->found] = strdup(info->dlpi_name)) != NULL)
+            search->found++;
     return 0;
 }
 
@@ -80,10 +75,10 @@ void gomp_blas_search (void)
     INV_UNCANCELLED;
     dl_iterate_phdr(note_copies, &search);
     bool chosen = inv_getenv("OPENBLAS_NUM_THREADS") || inv_getenv("GOTO_NUM_THREADS");
-    for (unsigned i = 0; i < search.found.count; i++) {
+    for (unsigned i = 0; i < search.found; i++) {
         if (!chosen)
-            add(search.found.name[i]);
-        free(search.found.name[i]);
+            add(search.name[i]);
+        free(search.name[i]);
     }
     atomic_store_explicit(&gomp_blas.loaded, search.now, memory_order_relaxed);
     atomic_store_explicit(&gomp_blas.searching, false, memory_order_release);

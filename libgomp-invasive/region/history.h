@@ -98,8 +98,8 @@ extern bool gomp_history_prefers_alone (struct gomp_history *, struct gomp_regio
  * the watchdog has had to help such a region the code near the function is searched.  Called by the master. */
 extern bool gomp_history_spins (struct gomp_history *, struct gomp_region *);
 /* An implicit task of a region of this function calls sched_yield: is it OpenBLAS or BLIS, in loops in which threads
- * wait for each other?  There a hand-over of the core is worth
- * its cost (doc/measurements.md), and the function does not count as one that spins.  Looked for once. */
+ * wait for each other?  There a hand-over of the core is worth its cost (doc/measurements.md), and the function does
+ * not count as one that spins.  Looked for once. */
 extern bool gomp_history_yields (void (*fn) (void *));
 /* A region of this function was left to the master's core, and the process computed until the watchdog came: no
  * further region is.  Its implicit tasks may wait for each other in loops of their own. */
