@@ -98,6 +98,35 @@ bool gomp_object_uses (const struct dl_phdr_info *info, const char *const *names
     return false;
 }
 
+/* By the object's hash table: buckets of symbols, each with its symbols' hashes in sequence, of which the last one is
+ * odd. */
+bool gomp_object_defines (const struct dl_phdr_info *info, const char *name)
+{
+    enum { BUCKETS, FIRST_DEFINED, FILTER_WORDS, HEAD = 4 };
+    const ElfW(Dyn) *strings = dynamic_entry(info, DT_STRTAB), *hash = dynamic_entry(info, DT_GNU_HASH),
+                    *table = dynamic_entry(info, DT_SYMTAB);
+    if (!strings || !hash || !table)
+        return false;
+    const uint32_t *head = address_of(info, hash);
+    const uint32_t *buckets = head + HEAD + head[FILTER_WORDS] * (sizeof(ElfW(Addr)) / sizeof *head);
+    const uint32_t *hashes = buckets + head[BUCKETS];
+    const ElfW(Sym) *symbols = address_of(info, table);
+    uint32_t wanted = 5381;
+    for (const char *c = name; *c; c++)
+        wanted = wanted * 33 + (unsigned char)*c;
+    uint32_t i = head[BUCKETS] ? buckets[wanted % head[BUCKETS]] : 0;
+    if (i < head[FIRST_DEFINED])
+        return false;
+    for (;; i++) {
+        uint32_t its = hashes[i - head[FIRST_DEFINED]];
+        if ((its | 1) == (wanted | 1) &&
+            strcmp((const char *)address_of(info, strings) + symbols[i].st_name, name) == 0)
+            return true;
+        if (its & 1)
+            return false;
+    }
+}
+
 static int needs_libgomp (struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;

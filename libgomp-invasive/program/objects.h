@@ -17,6 +17,8 @@ extern bool gomp_object_begins_with (const struct dl_phdr_info *, const char *co
 extern const ElfW(Phdr) *gomp_object_segment (const struct dl_phdr_info *, ElfW(Word) type);
 /* Does the object use one of these functions of other objects?  names: up to NULL. */
 extern bool gomp_object_uses (const struct dl_phdr_info *, const char *const *names);
+/* Does the object define this function, for other objects to use? */
+extern bool gomp_object_defines (const struct dl_phdr_info *, const char *name);
 /* Does the object need a library whose name begins so? */
 extern bool gomp_object_needs (const struct dl_phdr_info *, const char *beginning);
 /* Is a loaded object linked with libgomp.so.1, so that it is in this process also without us? */

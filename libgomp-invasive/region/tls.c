@@ -29,12 +29,12 @@ static int has_own_tls (struct dl_phdr_info *info, size_t size, void *found)
 }
 
 /* Plugins of hwloc and MPI, which load drivers to look at the machine, and those drivers that OpenCL's loader
- * loads in turn. */
+ * loads in turn, known by a function that it calls.  (pipe_: what Mesa's driver loads.) */
 static bool is_plugin (const struct dl_phdr_info *info)
 {
-    static const char *const beginnings[] = {"hwloc_",           "mca_",      "libpocl",
-                                             "libnvidia-opencl", "libamdocl", "libigdrcl", NULL};
-    return gomp_object_begins_with(info, beginnings);
+    static const char *const beginnings[] = {"hwloc_",           "mca_",      "libpocl", "libnvidia-opencl",
+                                             "libamdocl", "libigdrcl", "pipe_", NULL};
+    return gomp_object_begins_with(info, beginnings) || gomp_object_defines(info, "clIcdGetPlatformIDsKHR");
 }
 
 /* An object, by name, and how many more objects may stand between it and a plugin. */

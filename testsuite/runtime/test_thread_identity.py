@@ -82,6 +82,11 @@ DRIVER = """_Thread_local int state;
 int open_driver(void);
 int open_driver(void) { return ++state; }
 """
+OPENCL_DRIVER = """_Thread_local int state;
+int clIcdGetPlatformIDsKHR(void), other_%d(void);
+int clIcdGetPlatformIDsKHR(void) { return ++state; }
+int other_%d(void) { return state; }
+"""
 PLUGIN = """int open_driver(void), open_plugin(void);
 int open_plugin(void) { return open_driver(); }
 """
@@ -139,6 +144,20 @@ def test_a_driver_that_only_a_plugin_uses_ties_no_implicit_task(
         kernel_threads, plugin, tied, between):
     """Another object of the program may keep something there."""
     assert (kernel_threads(plugin, between=between) >= 48) == tied
+
+
+@pytest.mark.machine(len(os.sched_getaffinity(0)) <= 12, "a team of 48 is no large one here")
+@pytest.mark.parametrize("more", range(4))
+def test_an_opencl_driver_of_any_name_ties_no_implicit_task(
+        kernel_threads, more, tmp_path, invade, run_program):
+    """It is known by a function, in hash tables of any size."""
+    kernel_threads("renderer.so")
+    others = "".join(f"int more_{i}(void);\nint more_{i}(void) {{ return {i}; }}\n"
+                     for i in range(10 ** more))
+    (tmp_path / "driver.c").write_text(OPENCL_DRIVER.replace("%d", "1") + others)
+    subprocess.run(["gcc", "-shared", "-fPIC", "driver.c", "-o", "libnew.so"], cwd=tmp_path,
+                   check=True, timeout=60)
+    assert int(run_program([invade, tmp_path / "program", tmp_path / "libnew.so"]).stdout) < 48
 
 
 @pytest.mark.machine(len(os.sched_getaffinity(0)) <= 12, "a team of 48 is no large one here")
