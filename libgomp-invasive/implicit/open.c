@@ -72,17 +72,22 @@ static unsigned add_own_cores (struct gomp_dealt_cores *to)
     return found;
 }
 
-/* Are the region's implicit tasks to be dealt to cores?  Else all cores take from one range. */
-static bool find_dealt_cores (const struct gomp_region *region, struct gomp_ticket_ways ways,
+/* Are the region's implicit tasks to be dealt to cores?  Else all cores take from one range.  short: they are.  Few cores
+ * of which the process owns one: the other one comes seldom, and what is short is over before. */
+static bool find_dealt_cores (const struct gomp_region *region, struct gomp_ticket_ways ways, bool is_short,
                               struct gomp_dealt_cores *to)
 {
-    if (!has_share(inv_hold) || (!ways.alone && inv_process.ncores <= FEW_CORES))
+    bool few = !ways.alone && inv_process.ncores <= FEW_CORES;
+    if (!has_share(inv_hold) || (few && (!is_short || inv_process.anonymous)))
         return false;
     memset(to->cores, 0, sizeof to->cores);
     to->first = gomp_share_of(inv_hold, inv_process.ncores);
     inv_assert(to->first < GOMP_TICKET_SHARES);
     to->cores[to->first] = 1;
-    return ways.alone || region->start.nthreads <= add_own_cores(to) || ways.apart;
+    if (ways.alone)
+        return true;
+    unsigned cores = add_own_cores(to);
+    return few ? cores == 1 : region->start.nthreads <= cores || ways.apart;
 }
 
 static bool is_open (struct gomp_region *region)
@@ -154,9 +159,10 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     struct gomp_ticket_ways ways = {.together = region->light && region->inside == GOMP_WAITS,
                                     .odd_first = inv_hold % 2 == 1,
                                     .alone = alone};
-    ways.apart = is_apart(region, h, ways.together || gomp_tickets_are_short(short_ns));
+    bool is_short = gomp_tickets_are_short(short_ns);
+    ways.apart = is_apart(region, h, ways.together || is_short);
     /* (The cores of a nested region are those that happen to be free.) */
-    bool dealt = !outer && find_dealt_cores(region, ways, &to);
+    bool dealt = !outer && find_dealt_cores(region, ways, is_short, &to);
     gomp_tickets_open(&region->tickets, epoch, n, short_ns, ways, dealt ? &to : NULL);
     bool later = alone || is_for_own_core(task_ns * n);
     if (later)

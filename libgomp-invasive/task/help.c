@@ -199,8 +199,9 @@ void gomp_region_finish (struct gomp_region *region)
     inv_assert(atomic_load_explicit(&region->master_waits, memory_order_relaxed) == 0);
     if (!inv_managed())
         return;
-    if (__builtin_expect(atomic_load_explicit(&inv_strangers.count, memory_order_relaxed) > 0, 0)) {
-        inv_strangers_sample();
+    if (atomic_load_explicit(&inv_strangers.count, memory_order_relaxed) > 0) {
+        if (!region->brief || region->began_ns != 0) /* it reads the clock: not after each short one */
+            inv_strangers_sample();
         inv_thread_follow_placement();
     }
     gomp_history_region_ends(region);
