@@ -233,7 +233,7 @@ ENERGY = r"(-[0-9]+\.[0-9]+)"
 
 PROGRAMS = [
     Numerics("matmul", 200, 8000),
-    Numerics("matmul", 1000, 60),
+    Numerics("matmul", 1000, 90),
     Numerics("eigh", 100, 1800),
     Numerics("eigh", 600, 50),
     Numerics("solve", 100, 30000),
@@ -258,6 +258,6 @@ PROGRAMS = [
            ["pw.x", "-in", "silicon.in"], rf"^! +total energy += +{ENERGY}",
            ("/usr/share/espresso/pseudo/Si.pz-vbc.UPF", "quantum-espresso-data"),
            ranks=(2, 4), openmp=False),
-    Lammps("lammps-half", True),
+    Lammps("lammps-half", True, "-var", "steps", "220"),
     Lammps("lammps-even", False, "-var", "steps", "300"),
 ]
