@@ -25,36 +25,34 @@ def barriers(ctx: Context) -> list[Figure]:
         for work in WORK_US:
             if not ctx.only or f"{count}x{work}" in ctx.only:
                 figures.update(row(ctx, count, work))
-    ctx.say("us a region above the ideal; unmanaged: " + unmanaged(ctx))
     worst = max((f for name, f in figures.items() if "-two-" in name), key=lambda f: f.value)
     return [*figures.values(), Figure("barriers", worst.value, "x stock, the worst with 2 threads",
                                       "<=", 1.0, worst.name)]
 
 
 def row(ctx: Context, count: int, work: int) -> dict[str, Figure]:
-    """A number of barriers and the work between them, with all team sizes."""
+    """A number of barriers and the work between them, with all team sizes: under invade, and
+    preloaded without a resource manager."""
     command = [ctx.app("regions"), f"--barriers={count}", f"--work-us={work}", "--batch-ms=5"]
+    ways = {"two": ctx.invade, "unmanaged-two": ctx.unmanaged}
     turns = ctx.turns(
         lambda: ctx.stock(command, threads=2, variant="stock-2"),
-        *(lambda n=n: ctx.invade(command, threads=n, variant=f"invade-{n}") for n in THREADS))
+        *(lambda run=run, n=n: run(command, threads=n, variant=f"{run.__name__}-{n}")
+          for run in ways.values() for n in THREADS))
     above = [statistics.median(turn[i].values["us_above"] for turn in turns)
-             for i in range(len(THREADS) + 1)]
+             for i in range(1 + len(ways) * len(THREADS))]
     ctx.say(f"{count} barriers, {work} us: stock {above[0]:.2f}; " +
-            ", ".join(f"{n} threads {us:.2f}" for n, us in zip(THREADS, above[1:])))
+            ", ".join(f"{n} threads {us:.2f} and {other:.2f} unmanaged" for n, us, other in
+                      zip(THREADS, above[1:], above[1 + len(THREADS):])))
     name = f"{count}x{work}"
-    found = {f"barriers-two-{name}": Figure(
-        f"barriers-two-{name}", median_ratio(turns, 1, 0, "us_per_region"), "x stock", "<=", 1.0)}
-    for n, us in zip(THREADS, above[1:]):
-        if count == 4 and (n, work) in GOALS_US:
-            found[f"barriers-{n}-{name}"] = Figure(
-                f"barriers-{n}-{name}", us, "us above the ideal", "<=", GOALS_US[n, work])
+    found = {}
+    for way, at in zip(ways, (1, 1 + len(THREADS))):
+        figure = f"barriers-{way}-{name}"
+        found[figure] = Figure(figure, median_ratio(turns, at, 0, "us_per_region"), "x stock",
+                               "<=", 1.0)
+        for i, n in enumerate(THREADS):
+            if count == 4 and (n, work) in GOALS_US:
+                figure = f"barriers-{way.replace('two', str(n))}-{name}"
+                found[figure] = Figure(figure, above[at + i], "us above the ideal", "<=",
+                                       GOALS_US[n, work])
     return found
-
-
-def unmanaged(ctx: Context) -> str:
-    """4 barriers without work, preloaded and without a resource manager."""
-    command = [ctx.app("regions"), "--barriers=4", "--batch-ms=5"]
-    turns = ctx.turns(*(lambda n=n: ctx.unmanaged(command, threads=n, variant=f"unmanaged-{n}")
-                        for n in THREADS))
-    return ", ".join(f"{n} threads {statistics.median(t[i].values['us_above'] for t in turns):.2f}"
-                     for i, n in enumerate(THREADS))
