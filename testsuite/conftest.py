@@ -58,9 +58,10 @@ class DebianModules:
 
 
 sys.meta_path.append(DebianModules)
-# Modules that are tested.
-sys.path[:0] = [str(TOP / folder) for folder in (
-    "bench", "bench/whole", "bench/mpi", "bench/openmp", "bench/manager", "apps/swe")]
+sys.path.insert(0, str(TOP / "bench"))
+import module_folders  # noqa: E402
+
+module_folders.add()  # modules that are tested
 
 # Modules of lib/ that have fixtures or hooks.
 pytest_plugins = [f"lib.{name}" for name in (

@@ -15,15 +15,11 @@ study-swe: five tsunami simulations with different parameters, sizes E and F on 
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
-from common import TOP, BenchError, Context, Figure
-
-sys.path.insert(1, str(TOP / "apps" / "swe"))
-
-from studies import balance, parameters  # noqa: E402
+from common import BenchError, Context, Figure
+from studies import balance, parameters
 
 GOALS = {4: 0.90, 2: 0.75}  # over the best stock run with as many ranks
 SIZES = "EF"
