@@ -481,7 +481,7 @@ static void make_room(json_t *commands)
     json_array_remove(commands, where);
 }
 
-static void note_run(json_t *entry, unsigned threads, double seconds)
+static void add_run(json_t *entry, unsigned threads, double seconds)
 {
     char now[32];
     time_t clock = time(NULL);
@@ -527,7 +527,7 @@ void invade_learn_end(const struct invade_options *o, const struct invade_report
     if (entry && facts.team > o->threads && o->threads && facts.team == number_in(entry, "team"))
         forget_team(entry, o->threads);
     else if (entry && !(ours && facts.team < o->threads)) /* else something has made the team smaller this time */
-        note_run(entry, o->threads, seconds);
+        add_run(entry, o->threads, seconds);
     if (folder < 0 || (entry && !write_file(o->learn_file, root)))
         invade_say("--learn: cannot write %s: %s", o->learn_file, strerror(errno));
     json_decref(root);

@@ -27,7 +27,7 @@ enum {
 };
 
 /* The signals that invade changes, and how its caller had them: the command gets them so.  Writers:
- * invade_take_signals, at the start; note_end writes told_by. */
+ * invade_take_signals, at the start; record_ending_signal writes told_by. */
 static struct {
     struct changed_signal {
         int number;
@@ -123,7 +123,7 @@ static void pass_on(const siginfo_t *info, pid_t child)
 
 /* Signals that end a program.  One that our caller ignores, as nohup does, comes too, since it is
  * blocked. */
-static void note_end(int number)
+static void record_ending_signal(int number)
 {
     struct sigaction action;
     if (signals.told_by ||
@@ -181,7 +181,7 @@ int invade_run(const struct invade_options *o, invade_become become,
             told = true;
             told_to_end(argument);
         } else if (number != SIGCHLD) {
-            note_end(number);
+            record_ending_signal(number);
             pass_on(&info, child);
             if (number == SIGTERM && !tell_at_ns)
                 tell_at_ns = inv_now_ns() + PATIENCE_NS;
@@ -194,7 +194,7 @@ int invade_run(const struct invade_options *o, invade_become become,
 /* Signals that came while no command ran are for us only. */
 static void take_alone(int number)
 {
-    note_end(number);
+    record_ending_signal(number);
     if (number == SIGTSTP)
         stop_here();
 }

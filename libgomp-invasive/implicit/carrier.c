@@ -30,7 +30,7 @@ struct gomp_carrier {
     struct arrivals {
         struct gomp_region *region;
         unsigned count;
-    } arrivals; /* at the barrier of that region's team, not counted yet: see note_arrival */
+    } arrivals; /* at the barrier of that region's team, not counted yet: see add_arrival */
     bool tickets_first;
     unsigned looks;
     bool may_steal; /* it has idled for a while, and seen a context that another carrier leaves */
@@ -172,7 +172,7 @@ void gomp_carrier_count_arrivals (void)
         count_arrivals(c);
 }
 
-static void note_arrival (struct gomp_carrier *c, struct gomp_region *region)
+static void add_arrival (struct gomp_carrier *c, struct gomp_region *region)
 {
     if (c->arrivals.count > 0 && c->arrivals.region != region)
         count_arrivals(c);
@@ -409,7 +409,7 @@ static bool arrive_alone (struct gomp_carrier *c, struct gomp_region *region, co
     enum { LOOKS = 32 };
     if (c->arrivals.count > 0 || !gomp_suspended_is_empty(&c->here) ||
         gomp_region_may_start(region) || loop_needed(c)) {
-        note_arrival(c, region);
+        add_arrival(c, region);
         return false;
     }
     gomp_barrier_arrived(barrier_of(region), 1);
@@ -487,7 +487,7 @@ bool gomp_context_could_switch (void)
 }
 
 /* One of the region that has just ended, on the calling carrier. */
-static void note_ended (struct gomp_region *region, unsigned id)
+static void add_ended_task (struct gomp_region *region, unsigned id)
 {
     struct gomp_ended *tasks = &carrier()->tasks;
     if (tasks->count > 0 && tasks->region != region)
@@ -513,7 +513,7 @@ static bool run_in_context (struct gomp_region *region)
     bool found = false;
     while (gomp_member_run_next(region, !found, &id)) {
         found = true;
-        note_ended(region, id);
+        add_ended_task(region, id);
         if (!may_go_on())
             break;
     }

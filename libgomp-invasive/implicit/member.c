@@ -90,7 +90,7 @@ bool gomp_member_run_next (struct gomp_region *region, bool first, unsigned *id)
     if (!gomp_ticket_take(&region->tickets, inv_hold, !first, id))
         return false;
     if (__builtin_expect(inv_hold == INV_HOLD_NONE, 0))
-        gomp_progress_note_extra();
+        gomp_progress_count_extra();
     if (first)
         gomp_member_become(region, *id);
     else

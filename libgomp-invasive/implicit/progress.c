@@ -77,7 +77,7 @@ static uint64_t patience_of (void (*fn) (void *))
     return ns > PERIOD_NS ? ns : PERIOD_NS;
 }
 
-static void note_suspicion (void (*fn) (void *), uint64_t patience_ns, enum gomp_suspicion suspicion)
+static void set_suspicion (void (*fn) (void *), uint64_t patience_ns, enum gomp_suspicion suspicion)
 {
     struct gomp_history *h = gomp_history_of(fn);
     atomic_store_explicit(&h->patience_ns,
@@ -160,7 +160,7 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
     if (now->waiting && w->last.waiting && now->fn && now->fn == w->last.fn &&
         w->since_wall != 0 && stalled > 2 * PERIOD_NS && 4 * stalled > patience_of(now->fn) &&
         suspicion_of(now->fn) != GOMP_SPINS)
-        note_suspicion(now->fn, 4 * stalled, GOMP_UNKNOWN);
+        set_suspicion(now->fn, 4 * stalled, GOMP_UNKNOWN);
     w->since_cpu = cpu;
     w->since_wall = wall;
     w->starved = 0;
@@ -200,7 +200,7 @@ static bool order_is_apart (struct gomp_region *region)
 /* Implicit tasks of a function that sleep in the kernel, for files or timers, take their time beside each
  * other if all have been started.  A function is one of those whose threads are asleep on most of the
  * cores at many looks. */
-static void note_blocked (struct watch *w, const struct view *now, bool asleep)
+static void count_blocked (struct watch *w, const struct view *now, bool asleep)
 {
     enum { ENOUGH = 8 };
     if (!now->fn)
@@ -215,7 +215,7 @@ static void note_blocked (struct watch *w, const struct view *now, bool asleep)
         if (order_is_apart(now->region))
             gomp_history_apart_stalls(now->fn); /* in order they may not have to wait */
         else
-            note_suspicion(now->fn, 0, GOMP_SPINS);
+            set_suspicion(now->fn, 0, GOMP_SPINS);
     }
 }
 
@@ -230,7 +230,7 @@ static bool most_are_asleep (void)
 /* Work waits: see to it that cores do it. */
 static void serve_work (struct watch *w, const struct view *now)
 {
-    note_blocked(w, now, most_are_asleep());
+    count_blocked(w, now, most_are_asleep());
     serve_cores(is_to_call(&w->last, now));
 }
 
@@ -248,16 +248,16 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
     if (w->helped_apart)
         gomp_history_apart_stalls(w->helped.fn);
     else if (before != GOMP_UNKNOWN || took < 4 * PERIOD_NS)
-        note_suspicion(w->helped.fn, 0, GOMP_SPINS);
+        set_suspicion(w->helped.fn, 0, GOMP_SPINS);
     else
-        note_suspicion(w->helped.fn, 2 * took / w->helped_nthreads + 2 * PERIOD_NS, GOMP_SUSPECTED);
+        set_suspicion(w->helped.fn, 2 * took / w->helped_nthreads + 2 * PERIOD_NS, GOMP_SUSPECTED);
     w->helped.region = NULL;
 }
 
 /* Threads that sleep, in a barrier for instance, wait for implicit tasks that need more threads
  * than the system gives us.  Better say so than wait for ever: stock libgomp ends when it cannot
  * make the first of them. */
-static void note_starved (struct watch *w, bool made, bool asleep)
+static void count_starved (struct watch *w, bool made, bool asleep)
 {
     w->starved = made || !asleep ? 0 : w->starved + 1;
     if (w->starved == STARVED_HELPS)
@@ -279,7 +279,7 @@ static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, u
     if (now->region && !order_is_apart(now->region))
         atomic_store_explicit(&gomp_history_of(now->fn)->stalled, true, memory_order_relaxed);
     bool made = gomp_run_unheld(now->count);
-    note_starved(w, made, cpu - w->since_cpu < PERIOD_NS);
+    count_starved(w, made, cpu - w->since_cpu < PERIOD_NS);
     if (now->region && !own_no_core()) {
         w->helped = *now;
         w->helped_cpu = w->since_cpu;

@@ -534,7 +534,7 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     if (__builtin_expect(inv_hold_is_lent, 0) && inv_managed())
         inv_wait_elsewhere_end();
     if (nested && nthreads > 1)
-        gomp_note_nested(nthreads);
+        gomp_record_nested(nthreads);
 
     if (nthreads > 1 || __builtin_expect(gomp_team_settings.single_threads_join, 0)) {
         gomp_sched_join(nthreads);

@@ -21,7 +21,7 @@ struct search {
 };
 
 /* Returns 1, which ends the iteration, where no object is new. */
-static int note_copies (struct dl_phdr_info *info, size_t size, void *arg)
+static int collect_copies (struct dl_phdr_info *info, size_t size, void *arg)
 {
     static const char *const beginnings[] = {"libopenblas", "libscipy_openblas", NULL};
     struct search *search = arg;
@@ -73,7 +73,7 @@ void gomp_blas_search (void)
     if (atomic_exchange_explicit(&gomp_blas.searching, true, memory_order_acquire))
         return; /* acquire, and the release below: one search after another writes the copies */
     INV_UNCANCELLED;
-    dl_iterate_phdr(note_copies, &search);
+    dl_iterate_phdr(collect_copies, &search);
     bool chosen = inv_getenv("OPENBLAS_NUM_THREADS") || inv_getenv("GOTO_NUM_THREADS");
     for (unsigned i = 0; i < search.found; i++) {
         if (!chosen)

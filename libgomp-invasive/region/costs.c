@@ -200,7 +200,7 @@ static uint32_t gap_after (const struct gomp_cost_sampling *s, uint32_t seen)
 }
 
 /* What is in the record stays.  (Looked for without the lock: a thread that has the loader's may wait for it.) */
-static void note_what_ties (struct inv_record *r)
+static void record_what_ties (struct inv_record *r)
 {
     char name[sizeof r->tied_by];
     if (!gomp_what_ties_threads(name, sizeof name))
@@ -222,7 +222,7 @@ void gomp_cost_team (unsigned nthreads)
     if (nthreads > GET(r->team_threads))
         SET(r->team_threads, nthreads);
     if (__builtin_expect(nthreads > 1 && gomp_ties_are_new(), 0))
-        note_what_ties(r);
+        record_what_ties(r);
 }
 
 void gomp_cost_region_opens (struct gomp_region *region)

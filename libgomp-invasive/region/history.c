@@ -88,7 +88,7 @@ static uint64_t mean (uint64_t old, uint64_t new)
 }
 
 /* The same for a duration: if another thread's time slice interrupted it, it does not count in full. */
-static void note_duration (_Atomic uint64_t *where, uint64_t ns)
+static void add_duration (_Atomic uint64_t *where, uint64_t ns)
 {
     uint64_t old = GET(*where);
     if (old == UINT64_MAX)
@@ -183,11 +183,11 @@ void gomp_history_apart_stalls (void (*fn) (void *))
 }
 
 /* A region that all cores could take part in has taken so long. */
-static void note_order (struct gomp_history *h, struct gomp_region *region, uint64_t ns)
+static void add_order_duration (struct gomp_history *h, struct gomp_region *region, uint64_t ns)
 {
     if (!GET(region->order_is_chosen) || !is_second_half(GET(region->epoch), APART_WINDOW))
         return;
-    note_duration(GET(region->tickets.apart) ? &h->apart_ns : &h->in_order_ns, ns);
+    add_duration(GET(region->tickets.apart) ? &h->apart_ns : &h->in_order_ns, ns);
 }
 
 void gomp_history_region_ends (struct gomp_region *region)
@@ -205,10 +205,10 @@ void gomp_history_region_ends (struct gomp_region *region)
         uint64_t ns = inv_now_ns() - region->began_ns;
         bool alone = GET(region->tickets.alone);
         if (is_second_half(GET(region->epoch), ALONE_WINDOW))
-            note_duration(alone ? &h->alone_ns : &h->shared_ns, ns);
+            add_duration(alone ? &h->alone_ns : &h->shared_ns, ns);
         if (region->elastic && !alone)
-            note_order(h, region, ns);
-        note_duration(&h->core_ns, alone ? ns : ns * (cores < n ? cores : n));
+            add_order_duration(h, region, ns);
+        add_duration(&h->core_ns, alone ? ns : ns * (cores < n ? cores : n));
     }
     if (n <= cores)
         return; /* says nothing of what a larger team would do */

@@ -50,7 +50,7 @@ static struct {
     _Atomic unsigned most_nested;
 } first;
 
-void gomp_note_nested (unsigned nthreads)
+void gomp_record_nested (unsigned nthreads)
 {
     const struct gomp_team *around = gomp_thread()->ts.team;
     uint64_t all = (uint64_t)nthreads * around->nthreads;

@@ -12,7 +12,7 @@
  * size of the first team. */
 extern void gomp_sched_join (unsigned nthreads);
 /* The calling thread begins a nested region of so many threads. */
-extern void gomp_note_nested (unsigned nthreads);
+extern void gomp_record_nested (unsigned nthreads);
 /* For the child of a fork. */
 extern void gomp_join_forget (void);
 

@@ -201,7 +201,7 @@ static bool is_drained (const struct gomp_tickets *t, uint64_t left)
     return drained[t->number] == left >> 32;
 }
 
-static void note_drained (const struct gomp_tickets *t, uint64_t left)
+static void mark_drained (const struct gomp_tickets *t, uint64_t left)
 {
     if (gomp_tickets_are_dealt(left))
         drained[t->number] = (uint32_t)(left >> 32);
@@ -221,7 +221,7 @@ static bool steal_ticket (struct gomp_tickets *t, unsigned own, uint64_t left, u
         if (take_from(t, i, left, false, id))
             return true;
     }
-    note_drained(t, left);
+    mark_drained(t, left);
     return false;
 }
 
@@ -266,7 +266,7 @@ static bool any_left (struct gomp_tickets *t, uint64_t left)
     for (; shares != 0; shares &= shares - 1)
         if (count_in(t, (unsigned)__builtin_ctzll(shares), left) > 0)
             return true;
-    note_drained(t, left);
+    mark_drained(t, left);
     return false;
 }
 

@@ -46,7 +46,7 @@ struct need {
 
 static bool is_of_plugin (const struct dl_phdr_info *info, unsigned depth);
 
-static int note_need (struct dl_phdr_info *info, size_t size, void *arg)
+static int find_need (struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct need *need = arg;
     (void)size;
@@ -62,7 +62,7 @@ static bool is_of_plugin (const struct dl_phdr_info *info, unsigned depth)
     struct need need = {.name = gomp_object_name(info), .depth = depth - 1};
     if (depth == 0)
         return false;
-    dl_iterate_phdr(note_need, &need);
+    dl_iterate_phdr(find_need, &need);
     return need.of_plugin && !need.of_others;
 }
 
@@ -210,7 +210,7 @@ struct tie {
     size_t bytes;
 };
 
-static int note_tie (struct dl_phdr_info *info, size_t size, void *arg)
+static int find_tie (struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct tie *tie = arg;
     bool found = false;
@@ -237,7 +237,7 @@ bool gomp_what_ties_threads (char *name, size_t bytes)
         snprintf(name, bytes, "%s", other);
         return true;
     }
-    return (now == STRICT || now == STAYS) && dl_iterate_phdr(note_tie, &tie);
+    return (now == STRICT || now == STAYS) && dl_iterate_phdr(find_tie, &tie);
 }
 
 static int binds_threads (struct dl_phdr_info *info, size_t size, void *found)

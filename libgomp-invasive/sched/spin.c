@@ -74,7 +74,7 @@ static __thread uint64_t stranger_until_ns __attribute__((tls_model("initial-exe
 #define strangers GOMP_OWN(strangers)
 #define stranger_until_ns GOMP_OWN(stranger_until_ns)
 
-static void note_stranger (uint64_t now, uint64_t took)
+static void record_stranger (uint64_t now, uint64_t took)
 {
     bool stays = now < stranger_until_ns + STRANGER_GONE_NS;
     strangers = stays ? strangers + (strangers < STRANGER_DOUBLINGS) : 0;
@@ -108,7 +108,7 @@ static bool yield_shared (void)
     bool real = !(inv_managed() && inv_process.emulated); /* on emulated ones our own threads take turns */
     core_shared = real && took > YIELD_NOTICED_NS && was_switched() ? core_shared + 1 : 0;
     if (core_shared > 0 && took > YIELD_LONG_NS)
-        note_stranger(now, took);
+        record_stranger(now, took);
     else if (core_shared >= NOTICED_YIELDS)
         core_shared = NOTICED_YIELDS + SHARED_SLEEPS;
     return core_shared >= NOTICED_YIELDS;

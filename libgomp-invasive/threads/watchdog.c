@@ -51,7 +51,7 @@ bool gomp_progress_take_extra (void)
     return false;
 }
 
-void gomp_progress_note_extra (void)
+void gomp_progress_count_extra (void)
 {
     atomic_fetch_add_explicit(&dog.extras_taken, 1, memory_order_relaxed);
 }

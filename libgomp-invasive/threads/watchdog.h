@@ -46,7 +46,7 @@ extern void gomp_progress_add_extra (void);
 /* Is the calling thread to take such a ticket?  If so, one thread less is from now on. */
 extern bool gomp_progress_take_extra (void);
 /* The calling thread has taken a ticket without a hold. */
-extern void gomp_progress_note_extra (void);
+extern void gomp_progress_count_extra (void);
 /* For the watchdog: work taken by threads that hold cores, less tickets taken by those that hold none. */
 extern uint64_t gomp_progress_counted (void);
 /* No work waits: no thread is to take any without a hold. */

@@ -75,7 +75,7 @@ static void write_point(struct inv_record *r, const struct point *p, unsigned in
 }
 
 /* Between two changes only the iterations of the value in use grow. */
-static void note_point(const struct inv_controls *all, const struct point *p, bool changed)
+static void record_point(const struct inv_controls *all, const struct point *p, bool changed)
 {
     struct inv_record *r = inv_own_record();
     unsigned index = (unsigned)(p - all->point);
@@ -118,7 +118,7 @@ static void pass(struct inv_controls *all, struct point *p, int low, int high, i
     }
     p->called_ns = now;
     *value = inv_tune_value(&p->tune);
-    note_point(all, p, changed);
+    record_point(all, p, changed);
 }
 
 /* -1.  The first line says enough: the call comes in each iteration. */

@@ -28,7 +28,7 @@ static struct {
 static void add_live(MPI_Request request, int domain_rank)
 {
     struct live *l = malloc(sizeof *l);
-    shim_request_note(request, domain_rank);
+    shim_request_set_peer(request, domain_rank);
     if (!l)
         return;
     pthread_mutex_lock(&live.lock);

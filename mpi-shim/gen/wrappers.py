@@ -2,7 +2,7 @@
 """The bodies of the wrappers, by kind; generate.py writes them out."""
 
 # A request that matters to any of the others.
-NOTE_ALL = "shim_request_note(*request, SHIM_DOMAIN_RANK_ALL);"
+SET_ALL_AS_PEER = "shim_request_set_peer(*request, SHIM_DOMAIN_RANK_ALL);"
 
 
 def request_form(f, args=None, request="request"):
@@ -164,7 +164,7 @@ def wrapper_push(f):
 def wrapper_post(f):
     """A matched message does not say whose it was."""
     if f.arg("message"):
-        yield from done(f, NOTE_ALL, "shim_ring(SHIM_DOMAIN_RANK_ALL);")
+        yield from done(f, SET_ALL_AS_PEER, "shim_ring(SHIM_DOMAIN_RANK_ALL);")
         return
     peer = f.arg("dest", "source")
     domain_rank, rings = f"shim_domain_rank(c, {peer})", [f"shim_ring_rank(c, {peer});"]
@@ -172,12 +172,12 @@ def wrapper_post(f):
         domain_rank = "source == dest ? shim_domain_rank(c, dest) : SHIM_DOMAIN_RANK_ALL"
         rings = ["shim_ring_rank(c, source);", *rings]
     yield from done(f, "struct shim_comm *c = shim_comm(comm);",
-                    f"shim_request_note(*request, {domain_rank});", *rings)
+                    f"shim_request_set_peer(*request, {domain_rank});", *rings)
 
 
 def wrapper_init(f):
     domain_rank = f"shim_domain_rank(shim_comm(comm), {f.arg('dest', 'source')})"
-    yield from done(f, f"shim_request_note(*request, {domain_rank});")
+    yield from done(f, f"shim_request_set_peer(*request, {domain_rank});")
 
 
 def valid_arguments(f):
@@ -237,11 +237,11 @@ def polled_coll(f):
 
 
 def wrapper_icoll(f):
-    yield from done(f, NOTE_ALL, "shim_ring_comm(shim_comm(comm));")
+    yield from done(f, SET_ALL_AS_PEER, "shim_ring_comm(shim_comm(comm));")
 
 
 def wrapper_cinit(f):
-    yield from done(f, NOTE_ALL)
+    yield from done(f, SET_ALL_AS_PEER)
 
 
 def valid_construction(f):
@@ -337,11 +337,11 @@ def wrapper_wake(f):
 
 
 def wrapper_rpost(f):
-    yield from done(f, "shim_request_note(*request, shim_wake_target(win, rank));")
+    yield from done(f, "shim_request_set_peer(*request, shim_wake_target(win, rank));")
 
 
 def wrapper_fpost(f):
-    yield from done(f, NOTE_ALL, "shim_opened_group_ring(shim_opened_group_of_file(file));")
+    yield from done(f, SET_ALL_AS_PEER, "shim_opened_group_ring(shim_opened_group_of_file(file));")
 
 
 def wrapper_drop(f):

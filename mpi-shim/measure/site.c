@@ -6,7 +6,7 @@
 
 struct shim_sites shim_sites;
 
-static void note_waited(uint64_t start, uint64_t end)
+static void add_wait(uint64_t start, uint64_t end)
 {
     enum { LATELY_US = 20000 };
     struct shim_lately *l = &shim_sites.lately;
@@ -39,5 +39,5 @@ void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end)
     mean = mean > least ? mean : least;
     atomic_store_explicit(&site->log, first ? last : mean - mean / 4 + last / 4, memory_order_relaxed);
     atomic_store_explicit(&site->quick, 0, memory_order_relaxed);
-    note_waited(start, end);
+    add_wait(start, end);
 }

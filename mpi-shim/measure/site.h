@@ -24,7 +24,7 @@ enum { SHIM_SITES = 1024 }; /* power of two */
 extern struct shim_sites {
     struct shim_site site[SHIM_SITES];
     /* The last LATELY_US or so, and how much of it the rank has waited, in ticks.  Written by any
-     * thread that has waited (note_waited); relaxed: a hint. */
+     * thread that has waited (add_wait); relaxed: a hint. */
     struct shim_lately {
         _Atomic uint64_t all, waited, end;
     } lately;

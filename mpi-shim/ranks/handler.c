@@ -102,7 +102,7 @@ void shim_errors_return_end(void)
     pthread_mutex_unlock(&shim_handlers.lock);
 }
 
-void shim_handler_note_set(void)
+void shim_handler_count_set(void)
 {
     /* relaxed: two threads that set and wait at once have no order in MPI either */
     atomic_fetch_add_explicit(&shim_handlers.set, 1, memory_order_relaxed);
@@ -135,7 +135,7 @@ static int set_handler(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm, MPI_
 {
     bool asked = comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF;
     int result = asked ? set_asked_handler(set, comm, handler) : set(comm, handler);
-    shim_handler_note_set();
+    shim_handler_count_set();
     return result;
 }
 

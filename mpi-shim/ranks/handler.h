@@ -13,7 +13,7 @@
 
 extern struct shim_handlers {
     /* How often the program has set an error handler; 0: all are as MPI began.  Written by
-     * shim_handler_note_set only; read by each wait. */
+     * shim_handler_count_set only; read by each wait. */
     _Atomic unsigned set;
     /* The rest is written by the functions of handler.c, under the lock. */
     pthread_mutex_t lock __attribute__((aligned(64)));
@@ -26,7 +26,7 @@ extern struct shim_handlers {
     int count;
 } shim_handlers;
 /* The program has set a handler, or has made a communicator with one. */
-void shim_handler_note_set(void);
+void shim_handler_count_set(void);
 /* With MPICH: are the handlers of MPI_COMM_WORLD and MPI_COMM_SELF those that MPI began with?  With
  * Open MPI always false: setting a handler and setting it back has no effect there. */
 bool shim_handlers_are_defaults(void);

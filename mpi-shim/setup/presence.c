@@ -43,7 +43,7 @@ static bool is_absent(const struct shim_agreement *a, int rank)
 
 /* As a rule only one thread is in set-up when the first rank is found absent.  At worst a note is
  * lost. */
-static void note_absent(const struct shim_agreement *a, int rank)
+static void mark_absent(const struct shim_agreement *a, int rank)
 {
     if (!shim_world.absent && shim_world.size > 0)
         shim_world.absent = calloc((size_t)shim_world.size, sizeof *shim_world.absent);
@@ -72,7 +72,7 @@ static int answer_present(const struct shim_agreement *a, struct states *states,
             shim_pmpi.Test(&states->requests[r - 1], &present, MPI_STATUS_IGNORE);
         if (!present) {
             absent = r;
-            note_absent(a, r);
+            mark_absent(a, r);
             continue;
         }
         MPI_Request sending;
@@ -136,7 +136,7 @@ static const char *check_as_other(const struct shim_agreement *a, int *least)
         !shim_complete_all(1, &receiving, answer_limit_ns)) {
         shim_pmpi.Cancel(&receiving);
         shim_complete_all(1, &receiving, answer_limit_ns);
-        note_absent(a, 0);
+        mark_absent(a, 0);
         return "MPI rank 0 does not run under invade";
     }
     return *least != SHIM_PRESENCE_REFUSED ? NULL : "";

@@ -80,7 +80,7 @@ static bool open_own(MPI_Info info, MPI_Group *all)
     return shim_pmpi.Group_from_session_pset(sessions.own, "mpi://WORLD", all) == MPI_SUCCESS;
 }
 
-static void note_opened(MPI_Session session, MPI_Info info)
+static void handle_opened(MPI_Session session, MPI_Info info)
 {
     INV_UNCANCELLED;
     MPI_Group all;
@@ -100,7 +100,7 @@ int shim_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *ses
         shim_clock_start();
     int result = shim_pmpi.Session_init(info, errhandler, session);
     if (result == MPI_SUCCESS)
-        note_opened(*session, info);
+        handle_opened(*session, info);
     return result;
 }
 
@@ -204,7 +204,7 @@ int shim_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
     if (lent)
         inv_wait_end();
     if (result == MPI_SUCCESS && *newcomm != MPI_COMM_NULL) {
-        shim_handler_note_set(); /* the new communicator has one */
+        shim_handler_count_set(); /* the new communicator has one */
         shim_set_up(*newcomm, number, make_own);
     }
     return result;
@@ -235,7 +235,7 @@ int shim_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     if (lent)
         inv_wait_end();
     if (result == MPI_SUCCESS && *newintercomm != MPI_COMM_NULL) {
-        shim_handler_note_set(); /* the new communicator has one */
+        shim_handler_count_set(); /* the new communicator has one */
         set_up_both(*newintercomm, number);
     }
     return result;

@@ -113,7 +113,7 @@ static struct {
 } process;
 
 /* A test has failed, or a stay has ended. */
-static void note_end(void)
+static void record_end(void)
 {
     my.streak.last = shim_ticks();
     my.streak.unclocked = 0;
@@ -224,7 +224,7 @@ static bool is_unclocked(void)
 
 /* A test for which the clock has been read has failed; the ones before it that followed the last such test took as
  * long. */
-static void note_period(unsigned unclocked)
+static void measure_period(unsigned unclocked)
 {
     uint64_t test = my.streak.last - my.streak.begun, before = unclocked * test;
     uint64_t period = (my.streak.apart + test) / (unclocked + 1) + 1;
@@ -279,13 +279,13 @@ bool shim_poll_failed(void)
         return false;
     }
     unsigned unclocked = my.streak.unclocked;
-    note_end();
+    record_end();
     if (my.streak.tests++ == 0) {
         my.streak.start = my.streak.last;
         my.streak.site = shim_site_stats_current();
         return false;
     }
-    note_period(unclocked);
+    measure_period(unclocked);
     return is_time_to_stay();
 }
 
@@ -335,7 +335,7 @@ static bool give_way(struct shim_wait *w)
                     : limit < WAY_MOST_US * 1000 / 2 ? limit * 2
                                                      : WAY_MOST_US * 1000;
     bool done = w->done(w);
-    note_end();
+    record_end();
     my.others.next_way = in_time ? my.streak.last : my.streak.last + (my.streak.last - start);
     return done;
 }
@@ -365,7 +365,7 @@ bool shim_poll_wait(struct shim_wait *w)
      * comes back only when other threads have computed here. */
     if (inv_process.anonymous && !inv_others_want(inv_process.table, inv_process.slot)) {
         bool done = yield_first(w);
-        note_end();
+        record_end();
         if (done || my.streak.last - my.streak.start < YIELD_US * shim_clock.us)
             return done;
     }
@@ -384,7 +384,7 @@ bool shim_poll_wait(struct shim_wait *w)
     bool done = shim_wait_slices(w, my.streak.start, stay, true);
     my.others.slept = true;
     my.streak.stay = my.streak.stay < most / 2 ? my.streak.stay * 2 : most;
-    note_end();
+    record_end();
     my.streak.next_stay = my.streak.last + (my.streak.last - begin);
     return done;
 }

@@ -18,11 +18,11 @@
 
 #include <sched.h>
 
-enum { NOTES = 4096 }; /* power of two */
+enum { PEERS = 4096 }; /* power of two */
 
 /* Bits of the request's handle, which may be an integer or a pointer, above the domain rank + 3.
- * Written by shim_request_note.  relaxed: a hint that orders no other data. */
-static _Atomic uint64_t notes[NOTES];
+ * Written by shim_request_set_peer.  relaxed: a hint that orders no other data. */
+static _Atomic uint64_t peers[PEERS];
 
 static uint64_t mix_handle(MPI_Request request)
 {
@@ -30,21 +30,21 @@ static uint64_t mix_handle(MPI_Request request)
 }
 
 /* The index is made of the bits that the tag lacks. */
-static _Atomic uint64_t *note_of(uint64_t mix) { return &notes[mix >> 52]; }
+static _Atomic uint64_t *peer_entry(uint64_t mix) { return &peers[mix >> 52]; }
 static uint64_t tag_of(uint64_t mix) { return mix << 16; }
 
-void shim_request_note(MPI_Request request, int domain_rank)
+void shim_request_set_peer(MPI_Request request, int domain_rank)
 {
     uint64_t mix = mix_handle(request);
     inv_assert(domain_rank + 3 > 0 && domain_rank < INV_MAX_SLOTS);
-    atomic_store_explicit(note_of(mix), tag_of(mix) | (uint16_t)(domain_rank + 3),
+    atomic_store_explicit(peer_entry(mix), tag_of(mix) | (uint16_t)(domain_rank + 3),
                           memory_order_relaxed);
 }
 
 int shim_request_peer(MPI_Request request)
 {
     uint64_t mix = mix_handle(request);
-    uint64_t word = atomic_load_explicit(note_of(mix), memory_order_relaxed);
+    uint64_t word = atomic_load_explicit(peer_entry(mix), memory_order_relaxed);
     int domain_rank = (int)(word & 0xffff) - 3;
     return word >> 16 == tag_of(mix) >> 16 && domain_rank < shim_world.domain_ranks
                ? domain_rank

@@ -48,7 +48,7 @@ static inline void shim_ring_rank(const struct shim_comm *c, int peer)
 
 /* The domain rank of the process that may wait for a request's completion.  The table is fixed and
  * forgets on collision: a lost ring costs that rank a timer period. */
-void shim_request_note(MPI_Request request, int domain_rank);
+void shim_request_set_peer(MPI_Request request, int domain_rank);
 int shim_request_peer(MPI_Request request);
 
 /* A set of domain ranks, for calls on many requests. */

@@ -70,7 +70,7 @@ static void fall_asleep(void)
     shim_sleep_begin(&shim_watch.sleep, shim_watch.comm, true, shim_watch.start);
 }
 
-static void note_arrival(void)
+static void handle_arrival(void)
 {
     if (shim_watch.start == 0)
         return;
@@ -188,7 +188,7 @@ unsigned shim_polled(unsigned polls, unsigned how)
     if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
         return listen_to_poll(polls, how);
     if (how & HOOK_ARRIVED)
-        note_arrival();
+        handle_arrival();
     else if (shim_watch.asleep)
         continue_sleep(how & HOOK_YIELDS);
     else

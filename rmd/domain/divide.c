@@ -81,7 +81,7 @@ static unsigned load_bounded(_Atomic uint32_t *value, unsigned most)
 }
 
 /* Iteration times belong to the cores that there were when they were measured. */
-static void note_iteration(struct rmd_process *p, struct inv_slot *s)
+static void read_iteration_time(struct rmd_process *p, struct inv_slot *s)
 {
     double seconds;
     uint64_t bits = atomic_load_explicit(&s->iteration_bits, memory_order_relaxed);
@@ -124,7 +124,7 @@ static void add_delivered(struct rmd_need *need, struct inv_slot *s, double told
 static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(d->table, slot);
-    note_iteration(&d->procs[slot], s);
+    read_iteration_time(&d->procs[slot], s);
     struct rmd_need need = {
         .min_cores = load_bounded(&s->min_cores, d->topology.ncores),
         .max_cores = load_bounded(&s->max_cores, d->topology.ncores),

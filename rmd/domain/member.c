@@ -254,7 +254,7 @@ static unsigned expected_processes(const struct rmd_domain *d, const struct inv_
 
 /* Where nothing is known of this node's ranks, these may be all; if not, preferred_core_of sees it.
  */
-static void note_local_rank(struct rmd_process *p, const struct inv_request *request)
+static void set_local_rank(struct rmd_process *p, const struct inv_request *request)
 {
     bool known = request->local_rank >= 0;
     p->local_rank = known ? request->local_rank : request->rank;
@@ -262,7 +262,7 @@ static void note_local_rank(struct rmd_process *p, const struct inv_request *req
 }
 
 /* Marks are odd and these numbers of sessions even: no session is a launch by accident. */
-static void note_launch(struct rmd_domain *d, struct rmd_process *p)
+static void set_launch(struct rmd_domain *d, struct rmd_process *p)
 {
     pid_t session = p->mark ? 0 : getsid(p->pid);
     p->launch = p->mark ? p->mark : session > 0 ? (uint64_t)session << 1 : 0;
@@ -270,7 +270,7 @@ static void note_launch(struct rmd_domain *d, struct rmd_process *p)
 }
 
 /* That of the other processes of its launch, else what it has said. */
-static void note_priority(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
+static void set_priority(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
 {
     struct rmd_process *p = &d->procs[slot];
     bool said = request->priority && request->priority <= RMD_PRIORITY_MOST + 1;
@@ -321,11 +321,11 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     if (d->expected < expected)
         d->expected = expected;
     init_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
-    note_local_rank(&d->procs[slot], request);
+    set_local_rank(&d->procs[slot], request);
     assign_job(d, (unsigned)slot, request);
     rmd_trace_joined(d, (unsigned)slot);
-    note_launch(d, &d->procs[slot]);
-    note_priority(d, (unsigned)slot, request);
+    set_launch(d, &d->procs[slot]);
+    set_priority(d, (unsigned)slot, request);
     d->joins++;
     rmd_domain_add_event(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
     rmd_suspension_joined(d, (unsigned)slot);

@@ -138,7 +138,7 @@ void rmd_state_head(struct rmd_domain *d)
 }
 
 /* seq_cst: while it is being written nothing is noted, and the process moves after it */
-void rmd_state_note_group(struct rmd_domain *d, unsigned slot, const char *group)
+void rmd_state_set_group(struct rmd_domain *d, unsigned slot, const char *group)
 {
     if (!d->state)
         return;

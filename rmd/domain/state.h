@@ -76,7 +76,7 @@ void rmd_state_save_grant(struct rmd_domain *domain, unsigned core);
 void rmd_state_head(struct rmd_domain *domain);
 
 /* Note the control group of the process in a slot, or NULL; and what is noted, NULL: nothing. */
-void rmd_state_note_group(struct rmd_domain *domain, unsigned slot, const char *group);
+void rmd_state_set_group(struct rmd_domain *domain, unsigned slot, const char *group);
 const char *rmd_state_noted_group(const struct rmd_domain *domain, unsigned slot);
 
 /* Map what a former rmd has left.  The descriptor stays the caller's.  NULL with errno; EPROTO: it

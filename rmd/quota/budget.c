@@ -83,7 +83,7 @@ static void begin_period(struct rmd_budget *b, uint64_t now_ns)
     b->cores = whole_cores(b);
 }
 
-static void note_period(struct rmd_budget *b, const struct rmd_budget_seen *seen)
+static void update_period(struct rmd_budget *b, const struct rmd_budget_seen *seen)
 {
     bool known = seen->counted && b->counted;
     bool begun = known && seen->periods != b->periods;
@@ -132,7 +132,7 @@ uint64_t rmd_budget_update(struct rmd_budget *b, const struct rmd_budget_seen *s
     if (!b->quota_ns)
         return 0;
     b->used_ns += seen->ran_ns;
-    note_period(b, seen);
+    update_period(b, seen);
     if (seen->now_ns >= b->end_ns)
         begin_period(b, seen->now_ns);
     double remains = (double)(b->end_ns - seen->now_ns);

@@ -192,10 +192,10 @@ static bool enter_cpuset(struct rmd_domain *d, struct rmd_confinement *con, unsi
     char *origin = find_origin(d, con, slot, p);
     if (!origin)
         return false;
-    rmd_state_note_group(d, slot, *origin ? origin : NULL);
+    rmd_state_set_group(d, slot, *origin ? origin : NULL);
     if (!rmd_cgroup_enter(rmd_domain_uid(d), p->pid, p->pidfd)) {
         int saved = errno;
-        rmd_state_note_group(d, slot, NULL);
+        rmd_state_set_group(d, slot, NULL);
         free(origin);
         errno = saved;
         return false;
@@ -353,7 +353,7 @@ void rmd_confinement_remove_member(struct rmd_domain *d, struct rmd_confinement 
     free(con->group[slot]);
     con->group[slot] = NULL;
     con->by_affinity[slot] = false;
-    rmd_state_note_group(d, slot, NULL);
+    rmd_state_set_group(d, slot, NULL);
 }
 
 void rmd_confinement_lift(struct rmd_domain *d, struct rmd_confinement *con)

@@ -51,7 +51,7 @@ static struct rmd_user_process *find_same(const struct rmd_process_list *in,
 
 /* --- the first part: reading /proc */
 
-static void note_process(struct rmd_nonmembers *x, pid_t pid)
+static void add_process(struct rmd_nonmembers *x, pid_t pid)
 {
     struct rmd_procstat stat;
     uid_t uid;
@@ -220,7 +220,7 @@ static void scan_step(struct rmd_nonmembers *x)
 {
     struct dirent *e = x->phase == RMD_SCAN_READ ? readdir(x->processes) : NULL;
     if (e) {
-        note_process(x, atoi(e->d_name));
+        add_process(x, atoi(e->d_name));
     } else if (x->phase == RMD_SCAN_READ) {
         closedir(x->processes);
         classify_processes(x);

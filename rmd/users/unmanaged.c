@@ -69,7 +69,7 @@ static bool runs_on(pid_t pid, const struct inv_cpus *cpus)
     return inv_cpus_count(&allowed) > 0;
 }
 
-static void note_process(struct rmd_unmanaged *x, pid_t pid)
+static void add_process(struct rmd_unmanaged *x, pid_t pid)
 {
     struct rmd_procstat stat;
     uid_t uid;
@@ -139,7 +139,7 @@ static void run_slice(struct rmd_unmanaged *x)
     while (x->processes && now - from < SLICE_NS) {
         const struct dirent *e = readdir(x->processes);
         if (e)
-            note_process(x, atoi(e->d_name));
+            add_process(x, atoi(e->d_name));
         else
             end_scan(x);
         now = inv_now_ns();

@@ -559,7 +559,7 @@ static bool has_orders(const struct rmd_persisted_user *o)
 }
 
 /* Orders have changed: the next rmd shall know. */
-static void note_orders(void)
+static void save_orders(void)
 {
     struct rmd_persisted_orders now = {0};
     unsigned left_out = 0;
@@ -653,7 +653,7 @@ static void forget_excess_users(void)
         free_user(u);
     }
     if (orders)
-        note_orders(); /* or the next rmd would know again */
+        save_orders(); /* or the next rmd would know again */
 }
 
 static void handle_domain_emptied(void *context)
@@ -834,7 +834,7 @@ void rmd_users_reconfigured(void)
         add_policy_event(u, before);
         rmd_domain_reconfigured(u->domain);
     }
-    note_orders();
+    save_orders();
     divide_cores();
     rmd_event(&users.shared.events,
               (struct inv_event){.kind = INV_EVENT_CONFIG, .uid = INV_UNSAID, .rank = -1}, NULL);
@@ -850,7 +850,7 @@ bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
         users.chosen = policy;
         rmd_log(RMD_INFO, "the policy of users without one of their own is %s", policy->name);
     }
-    note_orders();
+    save_orders();
     for (u = users.first; u; u = u->next) {
         const struct rmd_policy *before = rmd_domain_rules(u->domain)->policy;
         rmd_domain_set_policy(u->domain, policy_of(u));
@@ -1080,7 +1080,7 @@ void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
     for (unsigned c = 0; c < users.topology.ncores; c++)
         if (inv_set_has(set, c))
             users.drained[c] = !undo;
-    note_orders();
+    save_orders();
     divide_cores();
 }
 
@@ -1090,7 +1090,7 @@ bool rmd_users_cool(unsigned degrees)
     if (!rmd_machine_cool(m, degrees))
         return false;
     m->heat.ordered = degrees == users.settings->temperature_limit ? 0 : degrees ? degrees : RMD_PERSISTED_OFF;
-    note_orders();
+    save_orders();
     return true;
 }
 
@@ -1103,7 +1103,7 @@ bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
         return false;
     *(operator? &u->ordered : &u->own) = *order;
     users.enforcement.required = true;
-    note_orders();
+    save_orders();
     for (struct user *v = users.first; v; v = v->next) {
         if (v != u && person_of(v) != uid)
             continue;
@@ -1192,7 +1192,7 @@ static void recall_orders(void)
                 "orders of before: %u cores drained, limits or policies of %u users, policy %s",
                 was->ndrained, was->nusers,
                 *was->policy.chosen ? was->policy.chosen : "as configured");
-    note_orders(); /* as far as they still hold */
+    save_orders(); /* as far as they still hold */
 }
 
 /* Cores that the user has in its table stay the user's.  If two users have the same core, the first

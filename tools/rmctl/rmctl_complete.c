@@ -237,20 +237,20 @@ static const struct argp_option *wants_value(const struct line *l, const char *w
     return o && o->arg ? o : NULL;
 }
 
-static void note_value(const struct argp_option *o, const char *value)
+static void apply_option(const struct argp_option *o, const char *value)
 {
     if (!strcmp(o->name, "socket"))
         rmctl_common.socket = value;
 }
 
-static void note_word(struct line *l, const char *word)
+static void parse_word(struct line *l, const char *word)
 {
     if (word[0] == '-') {
         const char *equals = strchr(word, '=');
         const struct argp_option *o =
             word[1] == '-' && equals ? find_option(l, word + 2, 0) : NULL;
         if (o)
-            note_value(o, equals + 1);
+            apply_option(o, equals + 1);
         l->undo |= !strcmp(word, "--undo");
         return;
     }
@@ -270,10 +270,10 @@ static void complete_line(int argc, char **argv)
     const struct argp_option *waiting = NULL;
     for (int i = 0; i < argc - 1; i++) {
         if (waiting) {
-            note_value(waiting, argv[i]);
+            apply_option(waiting, argv[i]);
             waiting = NULL;
         } else if (!(waiting = wants_value(&l, argv[i]))) {
-            note_word(&l, argv[i]);
+            parse_word(&l, argv[i]);
         }
     }
     const char *equals = strchr(l.typed, '=');

@@ -45,7 +45,7 @@ static bool others_want(struct rmd_domain *d, unsigned slot)
 
 /* --- processor time of processes */
 
-static void look_at_processes(struct rmd_domain *d)
+static void read_processor_times(struct rmd_domain *d)
 {
     /* Members are in the first slots, mostly: others are not to be fetched from memory at each look. */
     for (unsigned s = 0, seen = 0; seen < d->live && s < INV_MAX_SLOTS; s++) {
@@ -143,7 +143,7 @@ static void watch_lender(struct rmd_domain *d, unsigned core, uint64_t now, uint
         h->awake = ready;
 }
 
-static void lend(struct rmd_domain *d, unsigned core)
+static void lend_core(struct rmd_domain *d, unsigned core)
 {
     struct rmd_blocked_holder *h = &d->blocked.holder[core];
     h->lent = inv_core_lend_for(d->table, core, h->slot, h->thread.tid);
@@ -169,7 +169,7 @@ static void take_borrowed(struct rmd_domain *d, unsigned core, const struct rmd_
 }
 
 /* False: there is none any more.  *again: it is the thread of the last look. */
-static bool follow(struct rmd_domain *d, struct rmd_blocked_holder *h, unsigned slot, pid_t tid, bool *again)
+static bool follow_thread(struct rmd_domain *d, struct rmd_blocked_holder *h, unsigned slot, pid_t tid, bool *again)
 {
     bool known = h->thread.tid == tid && h->slot == slot;
     *again = known && h->look == d->blocked.looks - 1;
@@ -190,7 +190,7 @@ static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint
     bool held = slot < INV_MAX_SLOTS && d->procs[slot].used && (borrowed || owner == slot + 1) &&
                 !inv_word_handed(w) && tid > 0 && !h->lent;
     unsigned others = held && d->blocked.process[slot].held ? d->blocked.process[slot].held - 1 : 0;
-    if (!held || (!idle && computes_beside(d, slot, elapsed, others)) || !follow(d, h, slot, tid, &again))
+    if (!held || (!idle && computes_beside(d, slot, elapsed, others)) || !follow_thread(d, h, slot, tid, &again))
         return false;
     uint64_t ran = rmd_thread_ran(&h->thread);
     bool before = again && h->asleep;
@@ -200,7 +200,7 @@ static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint
     if (!others_want(d, slot) || now < d->blocked.process[slot].not_before_ns || d->procs[slot].stopped ||
         computes_beside(d, slot, elapsed, others))
         return false;
-    borrowed ? take_borrowed(d, core, h) : lend(d, core);
+    borrowed ? take_borrowed(d, core, h) : lend_core(d, core);
     return false;
 }
 
@@ -246,7 +246,7 @@ static bool watch_tokens(struct rmd_domain *d, unsigned slot, uint64_t elapsed, 
 
 /* --- looks */
 
-static bool wanted(struct rmd_domain *d)
+static bool cores_are_wanted(struct rmd_domain *d)
 {
     return inv_others_want(d->table, INV_MAX_SLOTS);
 }
@@ -284,11 +284,11 @@ static bool tokens_are_used(struct rmd_domain *d, unsigned slot)
 }
 
 /* Returns whether a core or a token is lent and used. */
-static bool look(struct rmd_domain *d, uint64_t now, uint64_t elapsed, bool idle, bool *soon)
+static bool watch_cores_and_tokens(struct rmd_domain *d, uint64_t now, uint64_t elapsed, bool idle, bool *soon)
 {
     bool any = false;
     d->blocked.looks++;
-    look_at_processes(d);
+    read_processor_times(d);
     for (unsigned c = 0; elapsed && rmd_domain_owns_cores(d) && c < d->topology.ncores; c++) {
         if (d->blocked.holder[c].lent)
             watch_lender(d, c, now, elapsed);
@@ -313,16 +313,16 @@ static void watch_for_idle_cpu(struct rmd_blocked *b, bool anew)
 }
 
 /* idle: a CPU was, a moment ago. */
-static void look_and_set_timer(struct rmd_domain *d, bool idle)
+static void watch_and_set_timer(struct rmd_domain *d, bool idle)
 {
     struct rmd_blocked *b = &d->blocked;
     uint64_t now = inv_now_ns();
-    bool soon = false, lent = look(d, now, b->looked_ns ? now - b->looked_ns : 0, idle, &soon);
+    bool soon = false, lent = watch_cores_and_tokens(d, now, b->looked_ns ? now - b->looked_ns : 0, idle, &soon);
     b->looked_ns = now;
     soon = soon && !b->soon; /* not again and again: threads that sleep for less than that lend nothing */
     b->soon = soon;
     b->fruitless += !lent && b->fruitless < FRUITLESS_LOOKS * FRUITLESS_DOUBLINGS;
-    b->unwanted = wanted(d) || lent ? 0 : b->unwanted + 1;
+    b->unwanted = cores_are_wanted(d) || lent ? 0 : b->unwanted + 1;
     if (b->unwanted >= UNWANTED_LOOKS) {
         stop_looking(d);
         rmd_blocked_reconsider(d);
@@ -340,7 +340,7 @@ static void handle_timer(struct rmd_source *timer, uint32_t events)
     struct rmd_domain *d = (void *)((char *)timer - offsetof(struct rmd_domain, blocked.timer));
     (void)events;
     if (rmd_timer_rang(timer) && d->blocked.looking)
-        look_and_set_timer(d, false);
+        watch_and_set_timer(d, false);
 }
 
 static void handle_idle_cpu(struct rmd_source *idle, uint32_t events)
@@ -351,8 +351,8 @@ static void handle_idle_cpu(struct rmd_source *idle, uint32_t events)
     if (read(idle->fd, &count, sizeof count) < 0 || !d->blocked.watching)
         return;
     d->blocked.watching = false;
-    if (wanted(d))
-        look_and_set_timer(d, true);
+    if (cores_are_wanted(d))
+        watch_and_set_timer(d, true);
     else
         watch_for_idle_cpu(&d->blocked, false);
 }
@@ -399,7 +399,7 @@ void rmd_blocked_reconsider(struct rmd_domain *d)
         return;
     /* seq_cst: partner is inv_want_set, which says that its process wants a core and then looks here */
     atomic_store(&d->table->unwatched, 1);
-    if (!wanted(d))
+    if (!cores_are_wanted(d))
         return;
     atomic_store(&d->table->unwatched, 0);
     b->looking = true;

@@ -71,7 +71,7 @@ static bool stop_threads(struct rmd_domain *d, unsigned slot, uint64_t elapsed)
 }
 
 /* Returns whether a job is suspended. */
-static bool look(struct rmd_domain *d)
+static bool enforce_suspensions(struct rmd_domain *d)
 {
     uint64_t now = inv_now_ns(), elapsed = now - d->suspension.looked_ns;
     bool any = false, computing = false;
@@ -108,19 +108,19 @@ static void timer_expired(struct rmd_source *timer, uint32_t events)
 {
     struct rmd_domain *d = (void *)((char *)timer - offsetof(struct rmd_domain, suspension.timer));
     (void)events;
-    if (rmd_timer_rang(timer) && d->table && look(d))
+    if (rmd_timer_rang(timer) && d->table && enforce_suspensions(d))
         set_timer(d);
 }
 
 /* From now on, if a job is suspended. */
-static void begin_to_look(struct rmd_domain *d)
+static void begin_enforcing(struct rmd_domain *d)
 {
     struct rmd_suspension *u = &d->suspension;
     if (u->timer.fd < 0 && rmd_timer_open(&u->timer, timer_expired))
         rmd_log(RMD_WARNING, "threads of suspended jobs may compute: no timer: %s", strerror(errno));
     u->pause_ns = FIRST_NS;
     u->early = EARLY_LOOKS;
-    if (look(d) && u->timer.fd >= 0)
+    if (enforce_suspensions(d) && u->timer.fd >= 0)
         set_timer(d);
 }
 
@@ -168,7 +168,7 @@ unsigned rmd_domain_suspend(struct rmd_domain *d, unsigned slot, bool suspended)
     }
     rmd_state_save(d);
     if (suspended) {
-        begin_to_look(d); /* first: what has no owner and no holder is another process's at once */
+        begin_enforcing(d); /* first: what has no owner and no holder is another process's at once */
         rmd_domain_check_stopped(d);
         rmd_domain_redistribute(d, true);
     } else {
@@ -201,7 +201,7 @@ void rmd_suspension_joined(struct rmd_domain *d, unsigned slot)
         d->procs[slot].suspended = s != slot && is_in_job(d, s, slot) && d->procs[s].suspended;
     if (!d->procs[slot].suspended)
         return;
-    begin_to_look(d);
+    begin_enforcing(d);
     rmd_domain_check_stopped(d);
 }
 
@@ -210,7 +210,7 @@ void rmd_suspension_taken_over(struct rmd_domain *d)
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used && !d->procs[s].suspended)
             publish_suspension(d, s); /* the former rmd may have been killed before */
-    begin_to_look(d);
+    begin_enforcing(d);
 }
 
 void rmd_suspension_close(struct rmd_domain *d)

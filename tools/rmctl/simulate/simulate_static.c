@@ -166,7 +166,7 @@ struct work_list {
     unsigned count;
 };
 
-static void note_work(struct work_list *list, double time, double work)
+static void add_work(struct work_list *list, double time, double work)
 {
     list->item = sim_grown(list->item, list->count, sizeof *list->item);
     list->item[list->count++] = (struct work_from){time, work};
@@ -199,9 +199,9 @@ static double earliest_end(const struct sim_world *world, unsigned job, struct s
         end = fmax(end, release + sum / whole);
         length = fmax(length, sum / whole);
         /* Of the repetitions it counts from when on the first could run. */
-        note_work(list, release, sum);
+        add_work(list, release, sum);
         for (unsigned r = 1; r < rounds; r++)
-            note_work(list, end + (r - 1) * length, sum);
+            add_work(list, end + (r - 1) * length, sum);
         now = end + (rounds - 1) * length;
     }
     return now;
