@@ -111,18 +111,18 @@ static bool run (enum gomp_run which)
     }
 }
 
-const struct gomp_source gomp_implicit_tasks = {.waits = waits,
-                                                .in_sight = in_sight,
-                                                .unstarted = gomp_tickets_left,
-                                                .unheld_may_run = unheld_may_run,
-                                                .asks_for_unstarted = gomp_contexts_tickets_first,
-                                                .run = run,
-                                                .publish = publish,
-                                                .sleeps = gomp_region_sleeps,
-                                                .rest = gomp_carrier_rest,
-                                                .leave = gomp_carrier_leave,
-                                                .yield = gomp_program_yields,
-                                                .in_use = in_use};
+const struct gomp_work_source gomp_implicit_tasks = {.waits = waits,
+                                                     .in_sight = in_sight,
+                                                     .unstarted = gomp_tickets_left,
+                                                     .unheld_may_run = unheld_may_run,
+                                                     .asks_for_unstarted = gomp_contexts_tickets_first,
+                                                     .run = run,
+                                                     .publish = publish,
+                                                     .sleeps = gomp_region_sleeps,
+                                                     .rest = gomp_carrier_rest,
+                                                     .leave = gomp_carrier_leave,
+                                                     .yield = gomp_program_yields,
+                                                     .in_use = in_use};
 
 /* --- the master */
 

@@ -7,11 +7,11 @@
 #define GOMP_RUN_H 1
 
 #include "region.h"
-#include "source.h"
+#include "work_source.h"
 
 #pragma GCC visibility push(hidden)
-/* The source of work for free workers (source.h). */
-extern const struct gomp_source gomp_implicit_tasks;
+/* The source of work for free workers (work_source.h). */
+extern const struct gomp_work_source gomp_implicit_tasks;
 /* Should the caller, the region's master, start implicit tasks itself?  Not while another thread
  * waits for its core. */
 extern bool gomp_master_has_work (struct gomp_region *);

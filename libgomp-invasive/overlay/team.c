@@ -702,7 +702,7 @@ static void __attribute__((constructor)) initialize_team (void)
     if (pthread_key_create(&gomp_thread_destructor, thread_ends) != 0)
         gomp_fatal("could not create thread pool destructor.");
     pthread_atfork(NULL, NULL, after_fork_in_child);
-    gomp_sources_set(&gomp_implicit_tasks, &gomp_explicit_tasks);
+    gomp_work_sources_set(&gomp_implicit_tasks, &gomp_explicit_tasks);
     gomp_workers_loaded();
     gomp_watchdog_set(&gomp_progress_watch);
     gomp_use_loaded(); /* the constructors of env.c and parallel.c are linked before this one */

@@ -6,7 +6,7 @@
 #include "cores.h"
 #include "free_workers.h"
 #include "ready.h"
-#include "source.h"
+#include "work_source.h"
 #include "threads.h"
 #include "unheld.h"
 #include "watchdog.h"
@@ -17,7 +17,7 @@
 bool gomp_threads_queued (void)
 {
     return atomic_load_explicit(&gomp_ready.count, memory_order_relaxed) > 0 ||
-           gomp_sources.implicit->waits();
+           gomp_work_sources.implicit->waits();
 }
 
 bool gomp_threads_waiting (void)
@@ -28,20 +28,20 @@ bool gomp_threads_waiting (void)
 
 bool gomp_core_needed (void)
 {
-    return gomp_ready_at(inv_hold) || gomp_sources.implicit->in_sight() ||
+    return gomp_ready_at(inv_hold) || gomp_work_sources.implicit->in_sight() ||
            atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
 }
 
 bool gomp_work_waiting (void)
 {
-    return gomp_threads_waiting() || gomp_sources.explicit->waits();
+    return gomp_threads_waiting() || gomp_work_sources.explicit->waits();
 }
 
 /* --- giving holds to it */
 
 bool gomp_hold_place_on_work (int hold)
 {
-    return (gomp_sources.implicit->waits() || gomp_sources.explicit->waits()) &&
+    return (gomp_work_sources.implicit->waits() || gomp_work_sources.explicit->waits()) &&
            (inv_parked_wake(hold) || gomp_spare_wake(hold) || gomp_free_worker_start(hold));
 }
 
@@ -81,7 +81,7 @@ void gomp_take_free_cores (void)
  * time. */
 static bool worker_will_park (void)
 {
-    return !gomp_sources.implicit->in_use() && gomp_use_has_further_threads() &&
+    return !gomp_work_sources.implicit->in_use() && gomp_use_has_further_threads() &&
            gomp_free_worker_goes_on();
 }
 
@@ -229,7 +229,7 @@ bool gomp_run_unheld (unsigned count)
         struct gomp_waiter *w = gomp_ready_pop(INV_HOLD_NONE);
         if (w)
             gomp_waiter_wake(w, INV_HOLD_NONE);
-        else if (!gomp_sources.implicit->unheld_may_run())
+        else if (!gomp_work_sources.implicit->unheld_may_run())
             break;
         else {
             gomp_progress_add_extra();

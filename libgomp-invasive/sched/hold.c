@@ -9,14 +9,14 @@
 #include "free_workers.h"
 #include "ready.h"
 #include "sleepers.h"
-#include "source.h"
+#include "work_source.h"
 #include "unheld.h"
 #include "watchdog.h"
 #include <libinvasive/base/futex.h>
 
 bool gomp_leaves_work (void)
 {
-    if (gomp_sources.implicit->publish())
+    if (gomp_work_sources.implicit->publish())
         gomp_want_cores();
     bool work = gomp_work_waiting();
     if (work && !inv_process.anonymous)
@@ -28,7 +28,7 @@ void gomp_hold_yield (void)
 {
     if (!inv_managed())
         return;
-    gomp_sources.implicit->publish();
+    gomp_work_sources.implicit->publish();
     gomp_hold_handover(inv_hold_detach()); /* also when it is lost, or none */
     inv_assert(inv_hold == INV_HOLD_NONE);
 }
@@ -69,8 +69,8 @@ bool gomp_hold_ticket_first (void)
  * not started, or is a context: that task comes first. */
 static void hand_over_tickets_first (int hold)
 {
-    gomp_sources.implicit->publish();
-    if (gomp_sources.implicit->waits() && inv_hold_check(hold) != INV_LOST) {
+    gomp_work_sources.implicit->publish();
+    if (gomp_work_sources.implicit->waits() && inv_hold_check(hold) != INV_LOST) {
         atomic_fetch_add_explicit(&gomp_workers.tickets_first, 1, memory_order_relaxed);
         if (!gomp_hold_place_on_work(hold))
             gomp_hold_handover(hold);
@@ -93,14 +93,14 @@ void gomp_hold_pause (void)
 
 static bool way_wanted (void)
 {
-    return gomp_unheld_self || gomp_threads_queued() || gomp_sources.explicit->waits();
+    return gomp_unheld_self || gomp_threads_queued() || gomp_work_sources.explicit->waits();
 }
 
 static bool let_others_go_first (uint64_t limit_ns)
 {
     if (!inv_managed() || !(gomp_holds_core() || gomp_unheld_self))
         return true;
-    if (!gomp_threads_queued() && !gomp_sources.explicit->waits())
+    if (!gomp_threads_queued() && !gomp_work_sources.explicit->waits())
         return inv_hold != INV_HOLD_NONE;
     if (inv_hold != INV_HOLD_NONE)
         hand_over_tickets_first(inv_hold_detach());
@@ -117,7 +117,7 @@ static int idle_threads (void)
 
 static bool yield_to_own (void)
 {
-    return gomp_sources.implicit->yield();
+    return gomp_work_sources.implicit->yield();
 }
 
 const struct inv_give_way gomp_give_way = {way_wanted, let_others_go_first, gomp_hold_forgo, idle_threads,

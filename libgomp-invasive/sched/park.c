@@ -7,7 +7,7 @@
 #include "hold.h"
 #include "process.h"
 #include "sleepers.h"
-#include "source.h"
+#include "work_source.h"
 #include "threads.h"
 #include "unheld.h"
 #include "watchdog.h"
@@ -17,7 +17,7 @@
  * see it. */
 static void check_starved (void)
 {
-    if (gomp_refused_ever() && gomp_sources.implicit->unstarted() && gomp_free_workers_now() == 0 &&
+    if (gomp_refused_ever() && gomp_work_sources.implicit->unstarted() && gomp_free_workers_now() == 0 &&
         !gomp_progress_start())
         gomp_fatal_starved();
 }
@@ -48,10 +48,10 @@ void gomp_park_thread (int *addr, int val)
         return;
     }
     if (w.needs_hold) {
-        gomp_sources.implicit->sleeps(addr);
+        gomp_work_sources.implicit->sleeps(addr);
         gomp_hold_yield();
         check_starved();
     } else
-        gomp_sources.implicit->publish();
+        gomp_work_sources.implicit->publish();
     gomp_waiter_sleep(&w);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * source.c - see source.h.
+ * work_source.c - see work_source.h.
  */
-#include "source.h"
+#include "work_source.h"
 #include <stddef.h>
 
-bool gomp_source_has_none (void)
+bool gomp_work_source_has_none (void)
 {
     return false;
 }
@@ -16,30 +16,30 @@ static bool run_none (enum gomp_run which)
     return false;
 }
 
-void gomp_source_keeps_none (void)
+void gomp_work_source_keeps_none (void)
 {
 }
 
-void gomp_source_ignores (const int *addr)
+void gomp_work_source_ignores (const int *addr)
 {
     (void)addr;
 }
 
-static const struct gomp_source none = {.waits = gomp_source_has_none,
-                                        .in_sight = gomp_source_has_none,
-                                        .unstarted = gomp_source_has_none,
-                                        .unheld_may_run = gomp_source_has_none,
-                                        .asks_for_unstarted = gomp_source_has_none,
-                                        .run = run_none,
-                                        .publish = gomp_source_has_none,
-                                        .sleeps = gomp_source_ignores,
-                                        .rest = gomp_source_keeps_none,
-                                        .leave = gomp_source_keeps_none,
-                                        .in_use = gomp_source_has_none};
+static const struct gomp_work_source none = {.waits = gomp_work_source_has_none,
+                                             .in_sight = gomp_work_source_has_none,
+                                             .unstarted = gomp_work_source_has_none,
+                                             .unheld_may_run = gomp_work_source_has_none,
+                                             .asks_for_unstarted = gomp_work_source_has_none,
+                                             .run = run_none,
+                                             .publish = gomp_work_source_has_none,
+                                             .sleeps = gomp_work_source_ignores,
+                                             .rest = gomp_work_source_keeps_none,
+                                             .leave = gomp_work_source_keeps_none,
+                                             .in_use = gomp_work_source_has_none};
 
-struct gomp_sources gomp_sources = {&none, &none};
+struct gomp_work_sources gomp_work_sources = {&none, &none};
 
-void gomp_sources_set (const struct gomp_source *of_implicit, const struct gomp_source *of_explicit)
+void gomp_work_sources_set (const struct gomp_work_source *of_implicit, const struct gomp_work_source *of_explicit)
 {
-    gomp_sources = (struct gomp_sources){of_implicit, of_explicit};
+    gomp_work_sources = (struct gomp_work_sources){of_implicit, of_explicit};
 }

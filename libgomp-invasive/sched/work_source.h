@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * source.h - sources of work: what workers, the idle policy and the watchdog know of regions and tasks.
+ * work_source.h - sources of work: what workers, the idle policy and the watchdog know of regions and tasks.
  *
  * A source says whether it has work that no thread has taken, and runs some of it in the calling thread.
  * It is asked by threads that have nothing to do, or are about to give their cores up, and when the process
  * begins or ceases to ask for cores.
  */
-#ifndef GOMP_SOURCE_H
-#define GOMP_SOURCE_H 1
+#ifndef GOMP_WORK_SOURCE_H
+#define GOMP_WORK_SOURCE_H 1
 
 #include <stdbool.h>
 
@@ -19,7 +19,7 @@ enum gomp_run {
     GOMP_RUN_STOLEN     /* what another thread has kept for itself, if this one has idled for a while */
 };
 
-struct gomp_source {
+struct gomp_work_source {
     /* Is there work that no thread has taken?  A hint. */
     bool (*waits) (void);
     /* Could the calling thread, which idles, begin some?  Polled: cheap, and may miss some. */
@@ -51,14 +51,14 @@ struct gomp_source {
 
 #pragma GCC visibility push(hidden)
 /* Implicit tasks cannot go on without a hold.  Explicit tasks can be run by other threads of their team. */
-extern struct gomp_sources {
-    const struct gomp_source *implicit, *explicit; /* written when the library is loaded */
-} gomp_sources;
+extern struct gomp_work_sources {
+    const struct gomp_work_source *implicit, *explicit; /* written when the library is loaded */
+} gomp_work_sources;
 /* For a source that lacks something. */
-extern bool gomp_source_has_none (void);
-extern void gomp_source_keeps_none (void);
-extern void gomp_source_ignores (const int *addr);
+extern bool gomp_work_source_has_none (void);
+extern void gomp_work_source_keeps_none (void);
+extern void gomp_work_source_ignores (const int *addr);
 /* When the library is loaded, before there are workers. */
-extern void gomp_sources_set (const struct gomp_source *of_implicit, const struct gomp_source *of_explicit);
+extern void gomp_work_sources_set (const struct gomp_work_source *of_implicit, const struct gomp_work_source *of_explicit);
 #pragma GCC visibility pop
 #endif

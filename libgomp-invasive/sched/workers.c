@@ -9,7 +9,7 @@
 #include "hold.h"
 #include "ready.h"
 #include "sleepers.h"
-#include "source.h"
+#include "work_source.h"
 #include "spin.h"
 #include "unheld.h"
 #include "watchdog.h"
@@ -18,7 +18,7 @@
 static bool help_waiting (void *arg)
 {
     (void)arg;
-    return gomp_sources.explicit->waits();
+    return gomp_work_sources.explicit->waits();
 }
 
 /* Hands the caller's hold over to one of those that are counted, if there is one.  True: the caller
@@ -27,7 +27,7 @@ static bool hand_hold_over (_Atomic unsigned *count, bool (*place) (int hold))
 {
     if (atomic_load_explicit(count, memory_order_relaxed) == 0)
         return false;
-    gomp_sources.implicit->publish();
+    gomp_work_sources.implicit->publish();
     int hold = inv_hold_detach();
     inv_assert(inv_hold == INV_HOLD_NONE);
     if (hold == INV_HOLD_NONE || place(hold))
@@ -49,7 +49,7 @@ static bool idle_for_work (void)
 /* One round of a free worker that holds a core.  False: nothing to do. */
 static bool work_once (void)
 {
-    const struct gomp_source *implicit = gomp_sources.implicit, *explicit = gomp_sources.explicit;
+    const struct gomp_work_source *implicit = gomp_work_sources.implicit, *explicit = gomp_work_sources.explicit;
     if ((implicit->asks_for_unstarted() || gomp_hold_ticket_first()) &&
         implicit->run(GOMP_RUN_UNSTARTED))
         return true;
@@ -91,7 +91,7 @@ static bool run_one_unheld (void)
     if (!gomp_progress_take_extra())
         return false;
     gomp_hold_forgo();
-    gomp_sources.implicit->run(GOMP_RUN_UNSTARTED);
+    gomp_work_sources.implicit->run(GOMP_RUN_UNSTARTED);
     gomp_unheld_end();
     return true;
 }
@@ -108,7 +108,7 @@ static void park_spare (void)
 static bool wait_for_hold (struct gomp_free_worker *self)
 {
     uint32_t seen = atomic_load(&gomp_workers.leave_word);
-    gomp_sources.implicit->publish();
+    gomp_work_sources.implicit->publish();
     if (!inv_managed()) { /* any more */
         inv_futex_wait(&gomp_workers.leave_word, seen, -1, false);
         return true;
@@ -118,7 +118,7 @@ static bool wait_for_hold (struct gomp_free_worker *self)
     bool stays = false;
     if (end_if_not_needed(self, &stays))
         return false;
-    gomp_sources.implicit->rest();
+    gomp_work_sources.implicit->rest();
     INV_TELL(idle_begin());
     if (!inv_worker_park(&gomp_workers.leave_word, seen))
         park_spare();
@@ -155,9 +155,9 @@ static void *free_worker_main (void *arg)
     }
     inv_assert(inv_hold == INV_HOLD_NONE && !gomp_unheld_self); /* it takes no core with it */
     gomp_free_worker_leave(&self);
-    gomp_sources.implicit->leave();
+    gomp_work_sources.implicit->leave();
     gomp_thread()->thread_pool = NULL; /* the last region's, which may be gone */
-    gomp_sources.explicit->leave();
+    gomp_work_sources.explicit->leave();
     return NULL;
 }
 

@@ -116,19 +116,19 @@ static bool run_tasks (enum gomp_run which)
     return which == GOMP_RUN_NEXT && gomp_any_region(help_where_needed);
 }
 
-const struct gomp_source gomp_explicit_tasks = {.waits = help_waiting,
-                                                .in_sight = gomp_source_has_none,
-                                                .unstarted = gomp_source_has_none,
-                                                .unheld_may_run = gomp_source_has_none,
-                                                .asks_for_unstarted = gomp_source_has_none,
-                                                .run = run_tasks,
-                                                .publish = gomp_source_has_none,
-                                                .sleeps = gomp_source_ignores,
-                                                .rest = gomp_source_keeps_none,
-                                                .leave = gomp_pool_donate,
-                                                .yield = gomp_source_has_none,
-                                                .in_use = gomp_source_has_none,
-                                                .task_point = &gomp_task_point};
+const struct gomp_work_source gomp_explicit_tasks = {.waits = help_waiting,
+                                                     .in_sight = gomp_work_source_has_none,
+                                                     .unstarted = gomp_work_source_has_none,
+                                                     .unheld_may_run = gomp_work_source_has_none,
+                                                     .asks_for_unstarted = gomp_work_source_has_none,
+                                                     .run = run_tasks,
+                                                     .publish = gomp_work_source_has_none,
+                                                     .sleeps = gomp_work_source_ignores,
+                                                     .rest = gomp_work_source_keeps_none,
+                                                     .leave = gomp_pool_donate,
+                                                     .yield = gomp_work_source_has_none,
+                                                     .in_use = gomp_work_source_has_none,
+                                                     .task_point = &gomp_task_point};
 
 /* --- the master at the end of its region */
 

@@ -7,11 +7,11 @@
 #define GOMP_HELP_H 1
 
 #include "region.h"
-#include "source.h"
+#include "work_source.h"
 
 #pragma GCC visibility push(hidden)
 /* For free workers: tasks for which there is a thread number to run them under, or a thread that sleeps and has one. */
-extern const struct gomp_source gomp_explicit_tasks;
+extern const struct gomp_work_source gomp_explicit_tasks;
 /* Execute explicit tasks of an open region as member `id`, which has finished its
  * implicit task.  True when we got in. */
 extern bool gomp_region_help (struct gomp_region *, uint32_t epoch, unsigned id);

@@ -137,7 +137,7 @@ void rmd_state_head(struct rmd_domain *d)
         memcpy(d->state->head, d->header, RMD_HEAD_BYTES);
 }
 
-/* seq_cst: while it is being written nothing is noted, and the process moves after it */
+/* seq_cst: while it is being written there is no group, and the process moves after it */
 void rmd_state_set_group(struct rmd_domain *d, unsigned slot, const char *group)
 {
     if (!d->state)

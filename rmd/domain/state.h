@@ -19,7 +19,7 @@ enum {
     RMD_STATE_VERSION = 8,
     /* of a table's head, which does not change after its creation */
     RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
-    RMD_STATE_GROUP = 512, /* bytes; a group whose path is longer is not noted */
+    RMD_STATE_GROUP = 512, /* bytes; a group whose path is longer is not saved */
 };
 #define RMD_STATE_MAGIC UINT64_C(0x6574617473646d72) /* "rmdstate" */
 
@@ -56,7 +56,7 @@ struct rmd_state {
      * before another user gets a revoked one */
     _Atomic unsigned char grant[INV_MAX_CORES];
     /* The control group of each member before it entered its user's cpuset.  Not in the copies: it
-     * is noted before the process moves, and valid from then on. */
+     * is saved before the process moves, and valid from then on. */
     _Atomic unsigned char grouped[INV_MAX_SLOTS];
     char group[INV_MAX_SLOTS][RMD_STATE_GROUP];
     struct rmd_state_copy copy[2];
@@ -75,7 +75,7 @@ void rmd_state_save_grant(struct rmd_domain *domain, unsigned core);
 /* The head has changed, by us. */
 void rmd_state_head(struct rmd_domain *domain);
 
-/* Note the control group of the process in a slot, or NULL; and what is noted, NULL: nothing. */
+/* Save the control group of the process in a slot, or NULL; and what is saved, NULL: nothing. */
 void rmd_state_set_group(struct rmd_domain *domain, unsigned slot, const char *group);
 const char *rmd_state_noted_group(const struct rmd_domain *domain, unsigned slot);
 

@@ -125,7 +125,7 @@ def test_no_core_has_two_holders_and_no_wake_up_is_lost_under_fire(top, compile_
 
 
 @pytest.mark.parametrize("name, files", [
-    ("handover", ["parking.c", "ready.c", "sleepers.c", "park.c", "source.c"]),
+    ("handover", ["parking.c", "ready.c", "sleepers.c", "park.c", "work_source.c"]),
     ("tickets", ["tickets.c"]), ("unheld", ["unheld.c"]),
     ("taskqueue", ["taskqueue.c", "taskpool.c"]), ("split", [])])
 def test_what_threads_of_the_runtime_share_holds_under_fire(name, files, top, tmp_path, compile_arm,

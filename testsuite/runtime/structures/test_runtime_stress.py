@@ -40,7 +40,7 @@ def stress(top, tmp_path, run_program, sanitizers):
 
 
 def test_cores_are_handed_over_one_by_one_and_none_is_lost(stress):
-    said = stress("handover", "parking.c", "ready.c", "sleepers.c", "park.c", "source.c")
+    said = stress("handover", "parking.c", "ready.c", "sleepers.c", "park.c", "work_source.c")
     assert said == "handover: every thread came through, both cores are free\n"
 
 
