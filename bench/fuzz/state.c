@@ -80,7 +80,7 @@ static void write_state(struct fuzz_input *in, struct rmd_state *s)
 static void check_groups(const struct rmd_domain *d)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
-        const char *group = rmd_state_noted_group(d, s);
+        const char *group = rmd_state_saved_group(d, s);
         if (group && strnlen(group, RMD_STATE_GROUP) == RMD_STATE_GROUP)
             abort();
     }

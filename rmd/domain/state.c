@@ -150,7 +150,7 @@ void rmd_state_set_group(struct rmd_domain *d, unsigned slot, const char *group)
     atomic_store(&d->state->grouped[slot], 1);
 }
 
-const char *rmd_state_noted_group(const struct rmd_domain *d, unsigned slot)
+const char *rmd_state_saved_group(const struct rmd_domain *d, unsigned slot)
 {
     return d->state && atomic_load(&d->state->grouped[slot]) ? d->state->group[slot] : NULL;
 }

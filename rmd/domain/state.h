@@ -77,7 +77,7 @@ void rmd_state_head(struct rmd_domain *domain);
 
 /* Save the control group of the process in a slot, or NULL; and what is saved, NULL: nothing. */
 void rmd_state_set_group(struct rmd_domain *domain, unsigned slot, const char *group);
-const char *rmd_state_noted_group(const struct rmd_domain *domain, unsigned slot);
+const char *rmd_state_saved_group(const struct rmd_domain *domain, unsigned slot);
 
 /* Map what a former rmd has left.  The descriptor stays the caller's.  NULL with errno; EPROTO: it
  * is none, or of a version that we do not know.  What it says is within bounds. */

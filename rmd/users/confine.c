@@ -176,7 +176,7 @@ static char *find_origin(struct rmd_domain *d, struct rmd_confinement *con, unsi
     char *now = rmd_cgroup_of(p->pid, rmd_domain_uid(d));
     const char *known = now;
     if (!known)
-        known = rmd_state_noted_group(d, slot);
+        known = rmd_state_saved_group(d, slot);
     if (!known)
         known = group_of_parent(con, d, p->pid);
     if (!known)
@@ -341,7 +341,7 @@ static void restore_group(const struct rmd_domain *d, const struct rmd_confineme
 void rmd_confinement_remove_member(struct rmd_domain *d, struct rmd_confinement *con, unsigned slot,
                                    bool lives)
 {
-    const char *noted = rmd_state_noted_group(d, slot);
+    const char *noted = rmd_state_saved_group(d, slot);
     if (noted && !con->origin)
         con->origin = strdup(noted); /* it died while no rmd ran, and may have children */
     struct rmd_member p;
