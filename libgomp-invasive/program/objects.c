@@ -221,12 +221,15 @@ static int bounds_near (struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* The code is read without the dynamic linker's lock: after a fork meanwhile it would stay locked in the child. */
-bool gomp_busy_waits_near (void (*fn) (void *))
+enum gomp_loops gomp_loops_near (void (*fn) (void *))
 {
     struct place place = {.at = (uintptr_t)fn};
     dl_iterate_phdr(bounds_near, &place);
-    return place.known ||
-           (place.to > 0 && gomp_code_busy_waits((const unsigned char *)place.from, place.to - place.from));
+    if (place.yields)
+        return GOMP_YIELDING_LOOPS;
+    bool found = place.known ||
+        (place.to > 0 && gomp_code_busy_waits((const unsigned char *)place.from, place.to - place.from));
+    return found ? GOMP_LOOPS : GOMP_NO_LOOPS;
 }
 
 bool gomp_other_copy_loaded (void)
@@ -234,11 +237,4 @@ bool gomp_other_copy_loaded (void)
     bool found = false;
     dl_iterate_phdr(is_other_copy, &found);
     return found;
-}
-
-bool gomp_yields_near (void (*fn) (void *))
-{
-    struct place place = {.at = (uintptr_t)fn};
-    dl_iterate_phdr(bounds_near, &place);
-    return place.yields;
 }

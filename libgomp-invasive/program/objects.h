@@ -31,14 +31,12 @@ extern bool gomp_other_copy_loaded (void);
  * (busy_wait.h); only objects that are linked with libgomp count.  The first 32 MiB of their code are searched, for
  * up to 15 ms. */
 extern bool gomp_program_busy_waits (void);
-/* May implicit tasks of this outlined function wait for each other in such a loop?  True if the
- * function is in an object of such a name, or if such a loop is in the 16 KiB of code before or
- * behind its address.  There the compiler is likely to have put what it outlined and inlined.  Some
- * 50 us.  The function's object must stay loaded meanwhile, as for a thread that is about to call
- * the function. */
-extern bool gomp_busy_waits_near (void (*fn) (void *));
-/* Is this outlined function in an object of such a name that calls sched_yield in such loops?  It must stay loaded,
- * likewise. */
-extern bool gomp_yields_near (void (*fn) (void *));
+/* Do implicit tasks of this outlined function wait for each other in such a loop?  They may if the function is in an
+ * object of such a name, or if such a loop is in the 16 KiB of code before or behind its address.  There the compiler
+ * is likely to have put what it outlined and inlined.  GOMP_YIELDING_LOOPS: it is in an object of such a name that
+ * calls sched_yield meanwhile.  Some 50 us.  The function's object must stay loaded meanwhile, as for a thread that
+ * is about to call the function. */
+enum gomp_loops { GOMP_NOT_SEARCHED, GOMP_NO_LOOPS, GOMP_LOOPS, GOMP_YIELDING_LOOPS };
+extern enum gomp_loops gomp_loops_near (void (*fn) (void *));
 #pragma GCC visibility pop
 #endif

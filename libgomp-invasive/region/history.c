@@ -46,7 +46,7 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
         SET(h->shared_ns, 0);
         SET(h->stalled, false);
         SET(h->loops, GOMP_NOT_SEARCHED);
-        SET(h->yields, GOMP_YIELDS_UNKNOWN);
+        SET(h->yields, false);
         SET(h->in_order_ns, 0);
         SET(h->apart_ns, 0);
         SET(h->waits, 0);
@@ -122,27 +122,31 @@ static bool goes_first_way (uint64_t first_ns, uint64_t second_ns, uint64_t most
     return better != is_for_trial(epoch, window, one_of);
 }
 
-/* The first caller searches.  That takes time, so its region is not timed. */
+/* The first caller searches.  That takes time, so the region of a master that does is not timed. */
 static bool has_loops (struct gomp_history *h, struct gomp_region *region)
 {
     if (GET(h->loops) == GOMP_NOT_SEARCHED) {
-        SET(h->loops, gomp_busy_waits_near(region->start.fn) ? GOMP_LOOPS : GOMP_NO_LOOPS);
+        SET(h->loops, gomp_loops_near(region->start.fn));
         region->began_ns = 0;
     }
-    return GET(h->loops) == GOMP_LOOPS;
+    return GET(h->loops) != GOMP_NO_LOOPS;
 }
 
 bool gomp_history_yields (void (*fn) (void *))
 {
     struct gomp_history *h = gomp_history_of(fn);
-    if (GET(h->yields) == GOMP_YIELDS_UNKNOWN)
-        SET(h->yields, gomp_yields_near(fn) ? GOMP_YIELDS : GOMP_YIELDS_NOT);
-    return GET(h->yields) == GOMP_YIELDS;
+    if (GET(h->loops) == GOMP_NOT_SEARCHED)
+        SET(h->loops, gomp_loops_near(fn));
+    if (GET(h->loops) != GOMP_YIELDING_LOOPS)
+        return false;
+    if (!GET(h->yields))
+        SET(h->yields, true);
+    return true;
 }
 
 bool gomp_history_spins (struct gomp_history *h, struct gomp_region *region)
 {
-    if (GET(h->yields) == GOMP_YIELDS)
+    if (GET(h->yields))
         return false;
     enum gomp_suspicion suspicion = GET(h->suspicion);
     if (suspicion != GOMP_SPINS && GET(h->stalled) && has_loops(h, region)) {

@@ -31,12 +31,6 @@ enum gomp_suspicion {
     GOMP_SPINS
 };
 
-/* What a search of the code near the function for loops in which threads wait has found. */
-enum gomp_loops { GOMP_NOT_SEARCHED, GOMP_NO_LOOPS, GOMP_LOOPS };
-
-/* Is the function one of OpenBLAS or BLIS whose threads call sched_yield while they wait for each other? */
-enum gomp_yields { GOMP_YIELDS_UNKNOWN, GOMP_YIELDS_NOT, GOMP_YIELDS };
-
 struct gomp_history {
     _Atomic(void (*) (void *)) fn;
     /* How long an implicit task may take, in CPU time of the process, before the watchdog thinks
@@ -46,10 +40,10 @@ struct gomp_history {
     _Atomic uint32_t suspicion;
     /* The watchdog has had to help a region of the function.  Writer: the watchdog. */
     _Atomic bool stalled;
-    /* enum gomp_loops.  Writers: masters. */
+    /* enum gomp_loops (objects.h).  Writers: masters, and implicit tasks that call sched_yield. */
     _Atomic uint8_t loops;
-    /* enum gomp_yields.  Writers: implicit tasks that call sched_yield (gomp_history_yields). */
-    _Atomic uint8_t yields;
+    /* They have called sched_yield in GOMP_YIELDING_LOOPS.  Writers: they (gomp_history_yields). */
+    _Atomic bool yields;
     /* Core time that a region takes, waiting and switching included: a mean over some regions, the
      * latest most; 0: not known.  Writers, of the next one too: masters at the end of a region
      * (gomp_history_region_ends). */
