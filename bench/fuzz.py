@@ -55,7 +55,7 @@ LIBRARY = [  # what the fuzzers may be linked with: nearly all of rmd, and
     *(TOP / "libinvasive" / f"{name}.c"
       for name in ("base/cpulist base/slice base/steady table/core table/scalability table/socket "
                    "table/speeds table/table table/topology table/trace").split()),
-    *(TOP / "tools" / f"invade_{name}.c" for name in "controls model regions text".split()),
+    *(TOP / "tools/invade" / f"invade_{name}.c" for name in "controls model regions text".split()),
 ]
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
           "package": 8192, "http": 512, "simulate": 1024, "fd_holder": 512, "reply": 2048,
@@ -64,7 +64,7 @@ TRACE_FILE = "trace-file"
 WRAPPED = "syscall close epoll_ctl fallocate getpid getppid".split()  # by quick.c
 LINK = {"reply": ["-ljansson", *(f"-Wl,--wrap={f}"  # by reply.c
                                  for f in "inv_socket_connect recv recvmsg sendmsg".split())]}
-INCLUDE = [f"-I{TOP / d}" for d in (".", "include", "tools", "bench/fuzz")]
+INCLUDE = [f"-I{TOP / d}" for d in (".", "include", "tools/invade", "bench/fuzz")]
 
 
 def run_tool(command: list[str]) -> str:

@@ -17,7 +17,7 @@ enum class Stepping { EULER, SSP_RK2 };
 enum class Parallel { TASKS, OWNER, LOOP };
 enum class Side4 { WALL, OPEN }; // boundary condition of a side of the domain
 
-// Which point of a sub-fault's rectangle a list of them gives (scenario/faults.h).
+// Which point of a sub-fault's rectangle a list of them gives (scenario/faults/faults.h).
 enum class FaultReference { CENTRE, TOP_CENTRE, TOP_CORNER };
 
 // A tide gauge.  The file may say `lon` and `lat` instead of x and y (projection.h).

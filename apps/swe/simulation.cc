@@ -8,7 +8,7 @@
 #include <limits>
 #include "output/failure.h"
 #include "parallel/announce.h"
-#include "scenario/tree_bed.h"
+#include "scenario/bed/tree_bed.h"
 
 namespace swe {
 

@@ -12,7 +12,7 @@
 #include <vector>
 #include "config_keys.h"
 #include "difference.h"
-#include "output/checkpoint.h"
+#include "output/checkpoint/checkpoint.h"
 #include "output/failure.h"
 #include "output/files.h"
 #include "output/watchers.h"

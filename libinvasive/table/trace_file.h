@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * trace_file.h - the file that `invade --trace` leaves: a head, then chunks, in the byte order of
- * the machine.  invasive-trace(5) says what they mean; rmd (trace_writer.c) writes them, tools/invade_trace.c the last one, and
+ * the machine.  invasive-trace(5) says what they mean; rmd (trace_writer.c) writes them, tools/invade/invade_trace.c the last one, and
  * tools/invasive_trace/format.py reads them.
  */
 #ifndef INV_TRACE_FILE_H

@@ -66,7 +66,7 @@ static void handle_launcher_end(struct rmd_source *source, uint32_t events)
     rmd_stop(0);
 }
 
-/* The kernel kills rmd on the launcher's death until here (tools/invade_rmd.c), so getppid() still
+/* The kernel kills rmd on the launcher's death until here (tools/invade/invade_rmd.c), so getppid() still
  * names the launcher. */
 static int watch_death(void)
 {

@@ -13,7 +13,8 @@ import pytest
 
 pytestmark = pytest.mark.full
 
-PARTS = ". grid output parallel scenario solver studies".split()
+PARTS = ("*.cc grid/*.cc output/**/*.cc parallel/*.cc scenario/**/*.cc solver/**/*.cc "
+         "studies/*.cc").split()
 PROGRAMS = ("roofline.cc", "replay.cc")  # of their own
 SHORT = ["time.steps=24", "grid.every=2", "grid.split=100", "grid.join=40", "run.cut=1"]
 RUNS = {
@@ -50,7 +51,7 @@ class Compiled:
         self.libraries = [*make_variable("MPI_LIBS").split(), *make_variable("SWE_LIBS").split(),
                           *libraries, "-lm"]
         sources = [file for part in PARTS
-                   for file in sorted((top / "apps/swe" / part).glob("*.cc"))
+                   for file in sorted((top / "apps/swe").glob(part))
                    if file.name not in PROGRAMS]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             self.objects = list(pool.map(self.compile, sources))

@@ -20,10 +20,10 @@ GROWING_TRIES, GROWING_S = 4, 60
 
 @pytest.fixture
 def managed(mpi, managed):
-    """managed(RANKS, NAME, ARGUMENTS...): one of mpi-shim/tests."""
+    """managed(RANKS, NAME, ARGUMENTS...): one of mpi-shim/tests/functions."""
 
     def run(ranks, name, *arguments, **more):
-        return managed(ranks, mpi.program(f"mpi-shim/tests/{name}"), *arguments, **more)
+        return managed(ranks, mpi.program(f"mpi-shim/tests/functions/{name}"), *arguments, **more)
 
     return run
 
@@ -101,7 +101,7 @@ def test_processes_that_are_started_or_met_later_take_part(managed, mpi, how):
 def test_errors_have_the_same_class_and_the_same_handler(managed, mpi, run_program, tmp_path,
                                                          ranks, env):
     """Both where the wait is inside the library's function and where it is ours."""
-    program = mpi.program("mpi-shim/tests/errors")
+    program = mpi.program("mpi-shim/tests/functions/errors")
     if not possible(mpi, "onesided", ranks):
         return
     with_us = managed(ranks, "errors", tmp_path / "ours", env=env)
@@ -121,8 +121,9 @@ def test_every_function_of_the_table_is_called_by_a_test(managed, mpi, table, ru
         called |= check(grow(managed, how), 2) | {"Comm_connect"}  # rank 1; rank 0 reports
     errors = managed(2, "errors", tmp_path / "errors").stdout.splitlines()
     called |= {line.split()[1] for line in errors if line.startswith("called ")}
-    library = next(word for line in run_program(["ldd", mpi.program("mpi-shim/tests/every")])
-                   .stdout.splitlines() if "libmp" in line for word in line.split() if "/" in word)
+    every = mpi.program("mpi-shim/tests/functions/every")
+    library = next(word for line in run_program(["ldd", every]).stdout.splitlines()
+                   if "libmp" in line for word in line.split() if "/" in word)
     symbols = set(run_program(["nm", "-D", "--defined-only", library]).stdout.split())
     has = {f.name for f in table if f.kind != "use" and f"MPI_{f.name}" in symbols}
     spare = NOT_CALLED | ({"Errhandler_set"} if mpi.name == "openmpi" else {

@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "raster.h"
+#include "raster/raster.h"
 
 namespace swe {
 

@@ -7,8 +7,8 @@
 #ifndef SWE_OUTPUT_PLACES_H
 #define SWE_OUTPUT_PLACES_H
 
-#include "netcdf_file.h"
-#include "raster.h"
+#include "raster/netcdf_file.h"
+#include "raster/raster.h"
 
 namespace swe {
 

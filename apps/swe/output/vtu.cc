@@ -11,7 +11,7 @@
 #include <sstream>
 #include <zlib.h>
 #include "files.h"
-#include "identity.h"
+#include "checkpoint/identity.h"
 
 namespace swe {
 

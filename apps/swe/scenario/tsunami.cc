@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <zlib.h>
 #include "basin.h"
-#include "bathymetry.h"
-#include "faults.h"
+#include "bed/bathymetry.h"
+#include "faults/faults.h"
 #include "scenarios.h"
-#include "uplift.h"
+#include "faults/uplift.h"
 
 namespace swe {
 namespace {

@@ -8,7 +8,7 @@
 #ifndef SWE_SOLVER_CELL_SHAPE_H
 #define SWE_SOLVER_CELL_SHAPE_H
 
-#include "cell_vectors.h"
+#include "vectors/cell_vectors.h"
 #include "finite_volume_links.h"
 
 namespace swe {

@@ -13,7 +13,7 @@
 #ifndef SWE_SOLVER_EDGE_H
 #define SWE_SOLVER_EDGE_H
 
-#include "lanes.h"
+#include "vectors/lanes.h"
 
 namespace swe {
 

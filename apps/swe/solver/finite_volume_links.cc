@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // finite_volume_links.cc - the links of a patch whose edges are listed; see finite_volumes.h.
 #include "finite_volume_links.h"
-#include "cell_vectors.h"
+#include "vectors/cell_vectors.h"
 
 namespace swe {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include "../grid/orientation.h"
-#include "augmented.h"
+#include "flux/augmented.h"
 #include "criterion.h"
-#include "rusanov.h"
+#include "flux/rusanov.h"
 #include "topology_links.h"
 
 namespace swe {

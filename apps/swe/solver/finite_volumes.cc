@@ -10,11 +10,11 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include "augmented.h"
+#include "flux/augmented.h"
 #include "cell_shape.h"
 #include "friction.h"
-#include "rusanov.h"
-#include "vector_bytes.h"
+#include "flux/rusanov.h"
+#include "vectors/vector_bytes.h"
 
 namespace swe {
 

@@ -6,7 +6,7 @@
 #ifndef SWE_SOLVER_FRICTION_H
 #define SWE_SOLVER_FRICTION_H
 
-#include "cell_vectors.h"
+#include "vectors/cell_vectors.h"
 
 namespace swe {
 

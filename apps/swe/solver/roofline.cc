@@ -15,10 +15,10 @@
 #include <ctime>
 #include <string>
 #include <thread>
-#include "augmented.h"
-#include "rusanov.h"
+#include "flux/augmented.h"
+#include "flux/rusanov.h"
 #include "synthetic_grid.h"
-#include "vector_bytes.h"
+#include "vectors/vector_bytes.h"
 
 using namespace swe;
 

@@ -2,7 +2,7 @@
 // bathymetry.cc - does a NetCDF file give the heights that are in it, whatever way round and in
 // whatever numbers, and does a wrong file give a message with the variable and what is right?
 #include "../scenario/basin.h"
-#include "../scenario/bathymetry.h"
+#include "../scenario/bed/bathymetry.h"
 #include <filesystem>
 #include <fstream>
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // bed.cc - are the means of the bed (bed_tree.h) means, and consistent from parent to children
 // at all depths; and does exactly one triangle contain each point (triangle.h)?
-#include "../scenario/tree_bed.h"
+#include "../scenario/bed/tree_bed.h"
 #include "../scenario/noise.h"
 #include "promises.h"
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 #include "../config_keys.h"
-#include "../scenario/faults.h"
+#include "../scenario/faults/faults.h"
 
 using namespace swe;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// galerkin.cc - checks what solver/galerkin.h promises, on small grids of its own
+// galerkin.cc - checks what solver/galerkin/galerkin.h promises, on small grids of its own
 // (galerkin_mesh.h): a test is a function, named for the promise.
 //
 //   galerkin --list     names of the tests, one per line

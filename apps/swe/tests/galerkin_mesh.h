@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 #include "../scenario/scenario.h"
-#include "../solver/galerkin.h"
+#include "../solver/galerkin/galerkin.h"
 
 namespace swe {
 

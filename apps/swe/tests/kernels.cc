@@ -6,9 +6,9 @@
 #include <random>
 #include <string>
 #include <vector>
-#include "../solver/augmented.h"
+#include "../solver/flux/augmented.h"
 #include "../solver/friction.h"
-#include "../solver/rusanov.h"
+#include "../solver/flux/rusanov.h"
 #include "../solver/synthetic_grid.h"
 #include "promises.h"
 

@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../scenario/bathymetry.h"
+#include "../scenario/bed/bathymetry.h"
 
 using namespace swe;
 

@@ -4,9 +4,9 @@
 // rise of a point is the work of the slip against the stress that a force of 1 upwards at this
 // point makes on the fault, which Boussinesq's solution gives.  Then lists of sub-faults, their
 // errors, and the uplift of all of a list.
-#include "../scenario/faults.h"
+#include "../scenario/faults/faults.h"
 #include "../scenario/projection.h"
-#include "../scenario/uplift.h"
+#include "../scenario/faults/uplift.h"
 #include "promises.h"
 
 using namespace swe;

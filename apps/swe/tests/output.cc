@@ -20,13 +20,13 @@
 #include <unistd.h>
 
 #include "../grid/patch.h"
-#include "../output/checkpoint.h"
+#include "../output/checkpoint/checkpoint.h"
 #include "../output/files.h"
-#include "../output/manifest.h"
+#include "../output/checkpoint/manifest.h"
 #include "../output/maxima.h"
 #include "../output/places.h"
 #include "../output/progress.h"
-#include "../output/raster.h"
+#include "../output/raster/raster.h"
 #include "../output/vtu.h"
 
 using namespace swe;

@@ -4,7 +4,7 @@
 // derivatives, away from their kinks, and the dam's bore into the jump conditions.
 #include <fstream>
 #include <functional>
-#include "../scenario/okada.h"
+#include "../scenario/faults/okada.h"
 #include "../scenario/scenario.h"
 #include "promises.h"
 #include "temporary.h"

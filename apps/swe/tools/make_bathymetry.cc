@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include "../scenario/basin.h"
-#include "../scenario/bathymetry.h"
+#include "../scenario/bed/bathymetry.h"
 
 namespace {
 

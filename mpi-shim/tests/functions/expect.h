@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "mpi-shim/gen/counted.h"
-#include "log.h"
+#include "../log.h"
 
 #pragma GCC diagnostic ignored "-Wstringop-overread" /* gcc and MPI_UNWEIGHTED, as in log.h */
 

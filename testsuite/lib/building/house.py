@@ -37,7 +37,8 @@ LAYERS = ("include", "libinvasive/base", "libinvasive/table", "libinvasive/launc
           "mpi-shim/arrival", "mpi-shim/calls", "mpi-shim/setup",
           "rmd/loop", "rmd/host", "rmd/power", "rmd/policy", "rmd/placement",
           "rmd/config", "rmd/journal", "rmd/domain", "rmd/quota", "rmd/restart", "rmd/users",
-          "rmd/serve", "rmd", "client", "tools/rmctl/simulate", "tools/rmctl", "tools")
+          "rmd/serve", "rmd", "client", "tools/rmctl/simulate", "tools/rmctl", "tools/invade",
+          "tools")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PRONOUN = re.compile(r"\b(who|whom|whoever|nobody|somebody|everybody)\b", re.IGNORECASE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)

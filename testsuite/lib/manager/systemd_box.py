@@ -96,7 +96,8 @@ class Box:
         self.cgroup.mkdir()
         self.process = subprocess.Popen(
             ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec unshare "$@"', self.cgroup,
-             *NAMESPACES, "-f", "--kill-child", top / "testsuite/rmd/systemd_box.sh", self.path],
+             *NAMESPACES, "-f", "--kill-child",
+             top / "testsuite/rmd/programs/systemd_box.sh", self.path],
             stdin=subprocess.DEVNULL)
         try:
             eventually(lambda: self.children() != [], True)

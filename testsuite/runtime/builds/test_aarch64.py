@@ -111,7 +111,7 @@ def test_each_transition_of_a_core_is_as_documented(top, compile_arm, run_arm):
     ours = top / "libinvasive/table"
     program = compile_arm("test_core", f"-I{top / 'include'}", f"-I{top}", "-pthread",
                           *(ours / name for name in ("table.c", "core.c", "arrival_board.c",
-                                                     "trace.c", "test_core.c")))
+                                                     "trace.c", "tests/test_core.c")))
     assert run_arm([program]).stdout == "core: all transitions as documented\n"
 
 
@@ -119,7 +119,8 @@ def test_no_core_has_two_holders_and_no_wake_up_is_lost_under_fire(top, compile_
     ours = top / "libinvasive/table"
     program = compile_arm("test_core_stress", f"-I{top / 'include'}", f"-I{top}", "-pthread",
                           *(ours / name for name in ("table.c", "core.c", "arrival_board.c",
-                                                     "trace.c", "test_core_stress.c")))
+                                                     "trace.c",
+                                                     "tests/test_core_stress.c")))
     lines = run_arm([program, STRESS_MS]).stdout.splitlines()
     assert lines[-1] == "anonymous: all tokens are back"
 

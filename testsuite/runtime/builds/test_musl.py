@@ -38,7 +38,7 @@ def musl(top, tmp_path):
 
 
 def test_the_core_table_needs_no_glibc(musl, top, tmp_path, run_program):
-    musl(*sources(top, "libinvasive_core_sources"), top / "libinvasive/table/test_core.c",
+    musl(*sources(top, "libinvasive_core_sources"), top / "libinvasive/table/tests/test_core.c",
          "-o", "core")
     assert run_program([tmp_path / "core"]).stdout == "core: all transitions as documented\n"
 

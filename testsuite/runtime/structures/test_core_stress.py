@@ -18,7 +18,7 @@ def compile_core(top, tmp_path):
 
     def compile_program(test, sanitizers):
         program = tmp_path / test
-        sources = [str(top / "libinvasive/table" / name) for name in (*SOURCES, f"{test}.c")]
+        sources = [str(top / "libinvasive/table" / name) for name in (*SOURCES, f"tests/{test}.c")]
         command = [*os.environ.get("CC", "gcc").split(), "-std=gnu17", "-O1", "-g", "-pthread",
                    "-DINV_ASSERTIONS",
                    "-Wall", "-Wextra", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all",

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
-#include "files.h"
+#include "../files.h"
 #include "manifest.h"
-#include "netcdf_file.h"
+#include "../raster/netcdf_file.h"
 
 namespace swe {
 

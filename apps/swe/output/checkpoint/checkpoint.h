@@ -12,8 +12,8 @@
 
 #include <functional>
 #include <string>
-#include "failure.h"
-#include "snapshot.h"
+#include "../failure.h"
+#include "../snapshot.h"
 
 namespace swe {
 

@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include "files.h"
+#include "../files.h"
 #include "manifest.h"
-#include "netcdf_file.h"
-#include "../grid/patch.h"
+#include "../raster/netcdf_file.h"
+#include "../../grid/patch.h"
 
 namespace swe {
 

@@ -3,7 +3,7 @@
 #include "identity.h"
 
 #include <sstream>
-#include "failure.h"
+#include "../failure.h"
 
 namespace swe {
 

@@ -4,7 +4,7 @@
 
 #include <sstream>
 #include <zlib.h>
-#include "failure.h"
+#include "../failure.h"
 
 namespace swe {
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 #include <utility>
-#include "identity.h"
-#include "../scenario/netcdf_header.h"
+#include "../checkpoint/identity.h"
+#include "../../scenario/bed/netcdf_header.h"
 
 namespace swe {
 

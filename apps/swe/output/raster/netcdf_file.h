@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 #include <netcdf.h>
-#include "failure.h"
+#include "../failure.h"
 
 namespace swe {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include "files.h"
-#include "identity.h"
-#include "places.h"
+#include "../files.h"
+#include "../checkpoint/identity.h"
+#include "../places.h"
 
 namespace swe {
 

@@ -12,10 +12,10 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "../scenario/projection.h"
-#include "failure.h"
+#include "../../scenario/projection.h"
+#include "../failure.h"
 #include "netcdf_file.h"
-#include "snapshot.h"
+#include "../snapshot.h"
 
 namespace swe {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include "../grid/triangle.h"
+#include "../../grid/triangle.h"
 
 namespace swe {
 

@@ -15,8 +15,8 @@
 #include <functional>
 #include <string>
 #include <vector>
-#include "../config.h"
-#include "projection.h"
+#include "../../config.h"
+#include "../projection.h"
 
 namespace swe {
 

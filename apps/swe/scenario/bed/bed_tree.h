@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <vector>
-#include "../grid/triangle.h"
+#include "../../grid/triangle.h"
 
 namespace swe {
 

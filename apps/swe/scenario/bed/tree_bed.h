@@ -5,10 +5,10 @@
 
 #include <cmath>
 #include <map>
-#include "../grid/bed.h"
-#include "../grid/forest.h"
+#include "../../grid/bed.h"
+#include "../../grid/forest.h"
 #include "bed_tree.h"
-#include "scenario.h"
+#include "../scenario.h"
 
 namespace swe {
 

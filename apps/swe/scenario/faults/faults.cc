@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include "../config_keys.h"
-#include "projection.h"
+#include "../../config_keys.h"
+#include "../projection.h"
 
 namespace swe {
 namespace {

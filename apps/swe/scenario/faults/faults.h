@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include "../config.h"
+#include "../../config.h"
 #include "okada.h"
 
 namespace swe {

@@ -4,7 +4,7 @@
 #include "okada.h"
 
 #include <cmath>
-#include "projection.h"
+#include "../projection.h"
 
 namespace swe {
 namespace {

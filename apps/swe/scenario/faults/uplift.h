@@ -15,7 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <vector>
-#include "../config.h"
+#include "../../config.h"
 #include "okada.h"
 
 namespace swe {

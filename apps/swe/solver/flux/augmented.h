@@ -15,7 +15,7 @@
 #ifndef SWE_SOLVER_AUGMENTED_H
 #define SWE_SOLVER_AUGMENTED_H
 
-#include "edge.h"
+#include "../edge.h"
 
 namespace swe {
 

@@ -12,7 +12,7 @@
 #ifndef SWE_SOLVER_RUSANOV_H
 #define SWE_SOLVER_RUSANOV_H
 
-#include "edge.h"
+#include "../edge.h"
 
 namespace swe {
 

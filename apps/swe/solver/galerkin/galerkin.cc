@@ -16,12 +16,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include "augmented.h"
-#include "edge.h"
+#include "../flux/augmented.h"
+#include "../edge.h"
 #include "galerkin_line.h"
 #include "galerkin_vectors.h"
-#include "rusanov.h"
-#include "vector_bytes.h"
+#include "../flux/rusanov.h"
+#include "../vectors/vector_bytes.h"
 
 namespace swe {
 namespace {

@@ -15,9 +15,9 @@
 #define SWE_SOLVER_GALERKIN_H
 
 #include <cstdint>
-#include "../config.h"
-#include "../grid/patch.h"
-#include "shape.h"
+#include "../../config.h"
+#include "../../grid/patch.h"
+#include "../shape.h"
 
 namespace swe {
 

@@ -8,7 +8,7 @@
 #define SWE_SOLVER_GALERKIN_LINE_H
 
 #include "galerkin.h"
-#include "lanes.h"
+#include "../vectors/lanes.h"
 
 namespace swe {
 

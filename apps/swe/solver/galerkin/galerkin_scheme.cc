@@ -2,10 +2,10 @@
 // galerkin_scheme.cc - order 1: a cell has means and slopes; the kernels are in galerkin.h.
 #include <algorithm>
 #include <stdexcept>
-#include "../grid/orientation.h"
-#include "criterion.h"
+#include "../../grid/orientation.h"
+#include "../criterion.h"
 #include "galerkin.h"
-#include "scheme.h"
+#include "../scheme.h"
 
 namespace swe {
 

@@ -9,8 +9,8 @@
 #define SWE_SOLVER_GALERKIN_VECTORS_H
 
 #include <algorithm>
-#include "cell_vectors.h"
-#include "friction.h"
+#include "../vectors/cell_vectors.h"
+#include "../friction.h"
 #include "galerkin.h"
 
 namespace swe {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include "../grid/patch.h"
-#include "edge.h"
+#include "../../grid/patch.h"
+#include "../edge.h"
 
 namespace swe {
 
