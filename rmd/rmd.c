@@ -3,7 +3,7 @@
  * rmd.c - the resource manager: options, and the sources of its event loop.
  *
  * It sleeps until something happens: a client connects (server.c), a member dies or
- * announces a constraint (divide.c), a core is to go to another user (users.c), its launcher
+ * announces a constraint (divide.c), a core is to go to another user (users_divide.c), its launcher
  * goes away, a signal comes.
  *
  * Without --private and --node it is a service: it has a configuration file (settings.c), and

@@ -21,7 +21,7 @@
  * or stubbornly (it does not, and is evicted).  Timers fire only for what they are there
  * for: against a stubborn holder.
  *
- * WITH_ELSEWHERE: rmd moves a core to another domain and back, as rmd/users/users.c does.  Besides:
+ * WITH_ELSEWHERE: rmd moves a core to another domain and back, as rmd/users/users_divide.c does.  Besides:
  *  - while the other domain computes on it, no process of this one has it or takes it
  *  - when nothing moves any more, rmd does not wait for a core that has been left, or whose
  *    holder does not poll

@@ -322,7 +322,7 @@ static void look(unsigned *seed)
     }
 }
 
-/* --- rmd, which moves cores to another domain and back (rmd/users/users.c) */
+/* --- rmd, which moves cores to another domain and back (rmd/users/users_divide.c) */
 
 /* True when no process computes on the core any more; else it is asked back. */
 static bool take_away(unsigned core, unsigned *seed)
