@@ -47,11 +47,11 @@ static struct {
     /* Written once, by the thread that decides.  relaxed: the sizes themselves are constant since the first
      * use, which each thread has seen (first_use.c). */
     _Atomic int decided;
-    /* The sizes between which is decided.  small is 0 where there is one size, since the user has asked
-     * for it or the process is not managed. */
-    unsigned large, small;
-    /* The control variables with which threads begin if GOMP_TEAM_SMALL was decided. */
-    struct gomp_task_icv small_icv;
+    /* The sizes between which is decided.  0 where there is one size, since the user has asked for it or
+     * the process is not managed. */
+    unsigned of[GOMP_TEAM_DEFAULTS];
+    /* The control variables with which threads begin if another one than GOMP_TEAM_LARGE was decided. */
+    struct gomp_task_icv icv[GOMP_TEAM_DEFAULTS];
 } size = {.decided = GOMP_TEAM_OPEN};
 
 /* As large as limits allow that stock libgomp would not come to, with most of what is left for the
@@ -174,19 +174,25 @@ static bool single_threads_are_bound (unsigned cores)
     return cores == 1 || (one_thread_is_enough(cores) && !cores_have_each(MANY_RANKS, cores));
 }
 
-/* The rank's share of the cores, rounded up, where more threads would wait for each other on the same cores: in
- * loops of their own, each for a time slice of the kernel, or in barriers as kernel threads (tls.h), which sleep and
- * wake up there.  It is all cores elsewhere, where the launcher does not say how many ranks are on this node, and where
- * tasks run while others wait in MPI (see above). */
-static unsigned cores_that_meet (unsigned cores)
+/* The rank's share of the cores, rounded up; all of them where the launcher does not say how many ranks are
+ * on this node. */
+static unsigned share_of (unsigned cores)
 {
     int here = inv_local_size();
-    if (here <= 1 || inv_mpi_tasks_asked())
+    return here > 0 ? (cores + (unsigned)here - 1) / (unsigned)here : cores;
+}
+
+/* That share where more threads would wait for each other on the same cores: in loops of their own, each for a
+ * time slice of the kernel, or in barriers as kernel threads (tls.h), which sleep and wake up there.  It is all
+ * cores elsewhere, and where tasks run while others wait in MPI (see above). */
+static unsigned cores_that_meet (unsigned cores)
+{
+    if (inv_local_size() <= 1 || inv_mpi_tasks_asked())
         return cores;
     bool waits = busy_waits();
     if (!waits && (gomp_may_move_threads() || !has_barriers_inside()))
         return cores;
-    unsigned share = (cores + (unsigned)here - 1) / (unsigned)here;
+    unsigned share = share_of(cores);
     return share == 1 && cores > 1 && waits && has_sections() ? 2 : share;
 }
 
@@ -241,7 +247,7 @@ static bool environment_says (const char *name, unsigned long n)
 void gomp_settle_default_team (void)
 {
     unsigned long n = gomp_global_icv.nthreads_var;
-    unsigned limit = gomp_global_icv.thread_limit_var;
+    unsigned limit = gomp_global_icv.thread_limit_var, stock = (unsigned)gomp_available_cpus;
     if (!inv_wanted())
         return;
     /* Upstream takes the default team size for the number of processors, and threads spin long
@@ -256,31 +262,40 @@ void gomp_settle_default_team (void)
     gomp_team_settings.single_threads_join = n == 1 && single_threads_are_bound(cores);
     gomp_global_icv.nthreads_var = n;
     if (!inv_getenv("INVASIVE_THREADS")) {
-        size.large = (unsigned)n;
-        size.small = (unsigned)smaller_of(n, cores);
+        size.of[GOMP_TEAM_LARGE] = (unsigned)n;
+        size.of[GOMP_TEAM_SMALL] = (unsigned)smaller_of(n, cores);
+        size.of[GOMP_TEAM_SHARE] = (unsigned)smaller_of(smaller_of(n, stock), share_of(cores));
     }
 }
 
 void gomp_settle_teams (void)
 {
     gomp_team_initialize();
-    size.small_icv = gomp_global_icv;
-    if (size.small)
-        size.small_icv.nthreads_var = size.small;
+    for (int i = GOMP_TEAM_SMALL; i < GOMP_TEAM_DEFAULTS; i++) {
+        size.icv[i] = gomp_global_icv;
+        if (size.of[i])
+            size.icv[i].nthreads_var = size.of[i];
+    }
 }
 
 bool gomp_team_is_default (unsigned nthreads)
 {
-    return size.small && (nthreads == size.small || nthreads == size.large);
+    return nthreads > 0 && (nthreads == size.of[GOMP_TEAM_SMALL] || nthreads == size.of[GOMP_TEAM_LARGE]);
 }
 
 /* The calling thread's control variables, which it may have had before the decision. */
-static void take_small_team (void)
+static void take_team (enum gomp_team_default which)
 {
     struct gomp_thread *thr = gomp_thread();
-    gomp_thread_icv = &size.small_icv;
-    if (thr->task && thr->ts.level == 0 && thr->task->icv.nthreads_var == size.large)
-        thr->task->icv.nthreads_var = size.small;
+    gomp_thread_icv = &size.icv[which];
+    if (thr->task && thr->ts.level == 0 && thr->task->icv.nthreads_var == size.of[GOMP_TEAM_LARGE])
+        thr->task->icv.nthreads_var = size.of[which];
+}
+
+/* Was the process to be managed, and has not become so, or has left its domain? */
+static bool is_left_unmanaged (void)
+{
+    return size.of[GOMP_TEAM_LARGE] && !inv_wanted();
 }
 
 /* Threads that a program creates begin teams of the cores if the program has not been told another
@@ -291,12 +306,14 @@ void gomp_decide_default_team (enum gomp_team_default wanted)
     int now = GOMP_TEAM_OPEN;
     if (!gomp_thread()->task)
         gomp_default_icv(); /* the first use, if this is it */
+    if (is_left_unmanaged())
+        wanted = GOMP_TEAM_SHARE;
     if (atomic_compare_exchange_strong_explicit(&size.decided, &now, (int)wanted, memory_order_relaxed,
                                                 memory_order_relaxed))
         now = (int)wanted;
     gomp_team_default_known = true;
-    if (now == GOMP_TEAM_SMALL && size.small)
-        take_small_team();
+    if (now != GOMP_TEAM_LARGE && size.of[now])
+        take_team((enum gomp_team_default)now);
 }
 
 /* INVASIVE_TEAM=adaptive: only functions that are better off with fewer threads get fewer; sizes

@@ -35,9 +35,17 @@ extern void gomp_settle_default_team (void);
 extern void gomp_settle_teams (void);
 /* The default size is one for all threads of a process.  The first thread that needs it decides which
  * (proc.c): by GOMP_TEAM_LARGE the initial thread, by GOMP_TEAM_SMALL a thread that the program has
- * created, or a program that enables nested regions.  Afterwards it does not change.  The thread's own
- * control variables have the size that was decided when this returns.  Any thread. */
-enum gomp_team_default { GOMP_TEAM_OPEN, GOMP_TEAM_LARGE, GOMP_TEAM_SMALL };
+ * created, or a program that enables nested regions.  A process that was to be managed and is not has
+ * GOMP_TEAM_SHARE, the rank's share of the cores, since it gets no core of another rank.  Afterwards it does
+ * not change.  The thread's own control variables have the size that was decided when this returns.  Any
+ * thread. */
+enum gomp_team_default {
+    GOMP_TEAM_OPEN,
+    GOMP_TEAM_LARGE,
+    GOMP_TEAM_SMALL,
+    GOMP_TEAM_SHARE,
+    GOMP_TEAM_DEFAULTS /* how many */
+};
 extern void gomp_decide_default_team (enum gomp_team_default);
 /* Is this a default size that we have chosen, so that limits leave room for such a team? */
 extern bool gomp_team_is_default (unsigned nthreads);

@@ -148,9 +148,12 @@ bool inv_manager_ask(const struct inv_request *request, struct inv_reply *reply,
         bool comes_back = *where == manager.launch.socket || **where == '/';
         if (cut_off && comes_back && tries < CUT_OFF_TRIES)
             continue;
-        inv_complain("invasive: rmd at %s did not answer as expected (%s): is it of another "
-                     "version? Running unmanaged.",
-                     *where, strerror(error));
+        if (error == EAGAIN) /* the time limit of the socket */
+            inv_complain("invasive: rmd at %s has not answered for %d s: is it stopped? Running "
+                         "unmanaged.", *where, JOIN_TIMEOUT_S);
+        else
+            inv_complain("invasive: rmd at %s did not answer as expected (%s): is it of another "
+                         "version? Running unmanaged.", *where, strerror(error));
         return false;
     }
 }
