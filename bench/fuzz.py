@@ -46,8 +46,8 @@ CLANG = "clang-14"
 FLAGS = ("-std=gnu17 -O2 -g1 -DINV_SMALL -DINV_ASSERTIONS -fno-omit-frame-pointer "
          "-fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -pthread").split()
 # Sources that nothing here needs, or that are part of a target.
-ELSEWHERE = {"bell", "fd_holder", "idle_cpu", "procstat", "rmctl", "rmctl_complete",
-             "rmctl_simulate", "rmctl_top", "rmd", "server", "service"}
+ELSEWHERE = {"answer", "bell", "connections", "fd_holder", "idle_cpu", "procstat", "rmctl",
+             "rmctl_complete", "rmctl_simulate", "rmctl_top", "rmd", "service"}
 MANAGER = ("rmd", "tools/rmctl", "client")  # folders
 LIBRARY = [  # what the fuzzers may be linked with: nearly all of rmd, and
     *sorted(p for folder in MANAGER for p in (TOP / folder).rglob("*.c")

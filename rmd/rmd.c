@@ -2,7 +2,7 @@
 /*
  * rmd.c - the resource manager: options, and the sources of its event loop.
  *
- * It sleeps until something happens: a client connects (server.c), a member dies or
+ * It sleeps until something happens: a client connects (connections.c), a member dies or
  * announces a constraint (divide.c), a core is to go to another user (users_divide.c), its launcher
  * goes away, a signal comes.
  *

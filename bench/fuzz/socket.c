@@ -49,7 +49,8 @@ static uint64_t fuzz_due(void);
 #define send(fd, what, bytes, flags) ((void)(fd), (void)(flags), fuzz_send(what, bytes))
 #include "../../libinvasive/table/socket.c"
 #include "../../rmd/host/peer.c"
-#include "../../rmd/serve/server.c"
+#include "../../rmd/serve/connections.c"
+#include "../../rmd/serve/answer.c"
 #undef rmd_owner
 #undef rmd_alive
 #undef recvmsg
@@ -151,7 +152,7 @@ static ssize_t fuzz_answer(const struct msghdr *m)
 /* The end of a text may be as long as an outcome. */
 static bool is_text(const void *what)
 {
-    for (const struct connection *c = server.connections; c; c = c->next)
+    for (const struct connection *c = rmd_server.connections; c; c = c->next)
         if (c->text && what >= (const void *)c->text &&
             what < (const void *)(c->text + c->text_bytes))
             return true;
@@ -180,13 +181,13 @@ static void begin(void)
     settings.log_level = RMD_ERROR;
     rmd_log_set_level(RMD_ERROR);
     settings.enforce = RMD_ENFORCE_NONE;
-    server.access_for = (struct rmd_access){.several = true, .group = RMD_GROUP_ANY};
+    rmd_server.access_for = (struct rmd_access){.several = true, .group = RMD_GROUP_ANY};
     if (inv_topology_emulate(&topology, "8", false) ||
         rmd_users_open(&topology, &settings, &options) || 
         rmd_events_watch(&rmd_users_shared()->events, send_new_events))
         abort();
     rmd_peer_begin();
-    server.later.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    rmd_server.later.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     for (int ends[2], i = 0; i < FUZZ_KEEPS; i++) {
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
             abort();
@@ -221,9 +222,9 @@ static void one_message(unsigned i)
         abort();
     c->source = (struct rmd_source){.fd = fuzz_keeps[i], .ready = handle_client};
     c->peer = (struct ucred){getpid(), stranger ? STRANGERS_UID : getuid(), getgid()};
-    c->next = server.connections;
-    server.connections = c;
-    server.nconnections++;
+    c->next = rmd_server.connections;
+    rmd_server.connections = c;
+    rmd_server.nconnections++;
     answered = taken = false;
     message_bytes = -1;
     waits = stranger && input.left > 1 && input.at[1] & WAITS >> 8;
@@ -234,8 +235,8 @@ static void one_message(unsigned i)
     look_around();
     for (struct connection *held; (held = next_held_connection()) != NULL;)
         serve_held_connection(held);
-    if (server.connections == c && !c->waiting && !c->sending)
-        close_connection(c);
+    if (rmd_server.connections == c && !c->waiting && !c->sending)
+        rmd_server_close_connection(c);
     look_around();
 }
 
@@ -244,8 +245,8 @@ static void clean_up(void)
 {
     static const struct rmd_limits none;
     uint64_t all[INV_CORE_WORDS] = {0xff};
-    while (server.connections)
-        close_connection(server.connections);
+    while (rmd_server.connections)
+        rmd_server_close_connection(rmd_server.connections);
     struct rmd_domain *own = rmd_users_domain(getuid());
     rmd_domain_leave(own, getpid());
     /* or there would be a thousand, which are moved for each more */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * users_inside.h - the users and the state of the division, for the files of users.h only: users.c
- * (users, policies, checks), users_divide.c, users_limits.c, users_orders.c, users_takeover.c.
+ * users_inside.h - the users and the state of the division, for the files of users.h only:
+ * users_list.c (users, policies, checks), users_divide.c, users_limits.c, users_orders.c,
+ * users_takeover.c.
  */
 #ifndef RMD_USERS_INSIDE_H
 #define RMD_USERS_INSIDE_H

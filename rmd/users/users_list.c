@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * users.c - see users.h.  Users, their policies, their first and last processes, and the periodic
+ * users_list.c - users, their policies, their first and last processes, and the periodic
  * checks.
  */
 #define _GNU_SOURCE
