@@ -134,7 +134,9 @@ static void add_cores_here(struct inv_cpus *cpus, int but)
     }
 }
 
-void inv_spread_cpus(struct inv_cpus *cpus)
+/* Threads that hold a core while the kernel places them (strangers.h) may run on the domain's cores,
+ * too. */
+static void spread_cpus(struct inv_cpus *cpus)
 {
     inv_wide_cpus(cpus);
     add_cores_here(cpus, INV_NO_CORE);
@@ -144,7 +146,7 @@ void inv_spread_cpus(struct inv_cpus *cpus)
 static int spread_self(void)
 {
     struct inv_cpus cpus;
-    inv_spread_cpus(&cpus);
+    spread_cpus(&cpus);
     return inv_cpus_set(0, &cpus);
 }
 
@@ -351,7 +353,7 @@ void inv_place_by_kernel(bool by_kernel)
     struct inv_cpus cpus;
     inv_assert(inv_placed_by_kernel() != by_kernel);
     atomic_fetch_add_explicit(&shared.placing, 1, memory_order_relaxed);
-    inv_spread_cpus(&cpus);
+    spread_cpus(&cpus);
     for (unsigned c = 0; by_kernel && c < inv_process.ncores; c++) {
         int32_t tid = atomic_load_explicit(&inv_core_at(t, c)->holder_tid, memory_order_relaxed);
         if (inv_core_is_held((int)c) && tid > 0)

@@ -44,10 +44,8 @@ void inv_thread_float(void);
  * wakes, until its next hold begins or it makes a child. */
 void inv_thread_let_go(void);
 /* Where threads may run that hold no core: wide_mask, without the CPUs of cores that are another
- * user's now (table.h, INV_ELSEWHERE).  Threads that hold a core while the kernel places them
- * (strangers.h) may run on the domain's cores as well. */
+ * user's now (table.h, INV_ELSEWHERE). */
 void inv_wide_cpus(struct inv_cpus *cpus);
-void inv_spread_cpus(struct inv_cpus *cpus);
 /* What the program has: the same, or the CPUs that its launcher has bound it to. */
 void inv_own_cpus(struct inv_cpus *cpus);
 /* Back to where inv_thread_unpin said. */

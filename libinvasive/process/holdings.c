@@ -29,11 +29,6 @@ int inv_tokens_held(void)
     return atomic_load_explicit(&inv_own_slot()->tokens, memory_order_relaxed);
 }
 
-bool inv_core_is_owned(int core)
-{
-    return inv_word_owner(word_of(core)) == inv_own_name();
-}
-
 int inv_some_held_core(unsigned k)
 {
     inv_assert(inv_process.ncores > 0);
@@ -47,7 +42,7 @@ int inv_some_held_core(unsigned k)
 
 bool inv_hold_is_owned(void)
 {
-    return inv_hold >= 0 && inv_core_is_owned(inv_hold);
+    return inv_hold >= 0 && inv_word_owner(word_of(inv_hold)) == inv_own_name();
 }
 
 int inv_first_owned_core(void)

@@ -387,7 +387,7 @@ static void estimate_arrival(void)
     shim_estimate_arrival(&work.estimate, now, useful_ns, core_time(useful_ns));
 }
 
-void shim_workload_note(const void *call_site)
+void shim_workload_find_iteration(const void *call_site)
 {
     uint32_t key = shim_phase_key(call_site);
     if (__builtin_expect(work.due != SHIM_PHASE_NONE, 0))

@@ -13,7 +13,7 @@
 
 /* The calling thread is at a call that may wait for other ranks, or at a test that succeeds.
  * Iterations are found in the sequence of such calls.  Called before the wait. */
-void shim_workload_note(const void *call_site);
+void shim_workload_find_iteration(const void *call_site);
 /* Written by the thread that called MPI_Init only (workload.c). */
 extern struct shim_workload {
     /* Twice the number of iterations begun.  A site's `noted` is this number when the site was
@@ -35,7 +35,7 @@ SHIM_INLINE bool shim_workload_noted(struct shim_site *site, const void *call_si
 static inline void shim_workload_call(const void *call_site)
 {
     if (__builtin_expect(!shim_workload_noted(shim_site(call_site), call_site), 0))
-        shim_workload_note(call_site);
+        shim_workload_find_iteration(call_site);
 }
 /* A wait has begun at `start`: an iteration that ends with the call before ended no later. */
 void shim_workload_settle(uint64_t start);

@@ -161,13 +161,10 @@ unsigned rmd_domain_repair(struct rmd_domain *domain);
 
 /* rmd_domain_surplus - free tokens of the table beyond those that it should have, if no process is
  * taking or returning one.
- * rmd_domain_tokens_of - the tokens of a process, as it has written them, limited to a valid
- * number.
  * rmd_domain_lend_tokens - lends all tokens that the process has, as long as it does not compute: since
  * the last call, if there was one.  True: it has more or fewer than were lent.
  * rmd_domain_end_token_loan - the process computes again. */
 int rmd_domain_surplus(struct rmd_domain *domain);
-int rmd_domain_tokens_of(struct rmd_domain *domain, unsigned slot);
 bool rmd_domain_lend_tokens(struct rmd_domain *domain, unsigned slot);
 void rmd_domain_end_token_loan(struct rmd_domain *domain, unsigned slot);
 

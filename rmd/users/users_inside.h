@@ -93,12 +93,11 @@ void rmd_users_set_sampling(void);
 
 /*
  * users_limits.c: persons, and what users may have.
- * rmd_users_person, rmd_user_person - the person: the user and its subordinate IDs are one.
+ * rmd_user_person - the person: the user and its subordinate IDs are one.
  * rmd_users_settings - what the file says of this ID, or of the person where it says nothing of it.
  * rmd_users_limit_units - the limit of cores in force, in units, at least one.
  * rmd_user_most_units - what that and a quota leave of the units, at the moment.
  */
-uid_t rmd_users_person(uid_t uid);
 uid_t rmd_user_person(const struct user *u);
 struct rmd_user_settings rmd_users_settings(uid_t uid);
 unsigned rmd_users_limit_units(uid_t uid);

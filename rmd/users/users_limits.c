@@ -16,19 +16,19 @@ static unsigned effective_limit(unsigned configured_cores, unsigned ordered, uns
 }
 
 /* The user and its subordinate IDs are one. */
-uid_t rmd_users_person(uid_t uid)
+static uid_t person_of_id(uid_t uid)
 {
     return rmd_users.options.several ? rmd_person(&rmd_users.shared.persons, uid) : uid;
 }
 
-uid_t rmd_user_person(const struct user *u) { return rmd_users_person(u->uid); }
+uid_t rmd_user_person(const struct user *u) { return person_of_id(u->uid); }
 
 /* What the file says of this ID, or of the person where it says nothing of the ID. */
 struct rmd_user_settings rmd_users_settings(uid_t uid)
 {
     struct rmd_user_settings said = rmd_config_user(rmd_users.settings, uid);
     if (!said.given && rmd_users.options.several)
-        said = rmd_config_user(rmd_users.settings, rmd_users_person(uid));
+        said = rmd_config_user(rmd_users.settings, person_of_id(uid));
     said.uid = uid;
     return said;
 }
@@ -70,7 +70,7 @@ static struct rmd_limits limits_of_id(uid_t uid)
 struct rmd_limits rmd_users_limits(uid_t uid)
 {
     struct rmd_limits id = limits_of_id(uid);
-    struct rmd_limits person = limits_of_id(rmd_users_person(uid));
+    struct rmd_limits person = limits_of_id(person_of_id(uid));
     return (struct rmd_limits){effective_limit(person.cores, 0, id.cores),
                                effective_limit(person.job_cores, 0, id.job_cores)};
 }

@@ -80,7 +80,8 @@ unsigned rmd_domain_repair(struct rmd_domain *d)
 
 /* --- tokens */
 
-int rmd_domain_tokens_of(struct rmd_domain *d, unsigned slot)
+/* As it has written them, limited to a valid number. */
+static int tokens_of(struct rmd_domain *d, unsigned slot)
 {
     int n = atomic_load(&inv_slot_at(d->table, slot)->tokens);
     return n < 0 ? 0 : n > INV_MAX_CORES ? INV_MAX_CORES : n;
@@ -89,7 +90,7 @@ int rmd_domain_tokens_of(struct rmd_domain *d, unsigned slot)
 bool rmd_domain_lend_tokens(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
-    int more = rmd_domain_tokens_of(d, slot) - p->loan;
+    int more = tokens_of(d, slot) - p->loan;
     if (!more)
         return false;
     p->loan += more;
@@ -114,7 +115,7 @@ static int free_tokens(struct rmd_domain *d)
     int n = (int)d->tokens;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used)
-            n += d->procs[s].loan - rmd_domain_tokens_of(d, s);
+            n += d->procs[s].loan - tokens_of(d, s);
     return n;
 }
 
