@@ -9,7 +9,7 @@
  *   - implicit tasks wait for each other;
  *   - dealing has been quicker (history.h).
  * A region that is left to the master's core at first is dealt to that core, with any number of
- * cores.
+ * cores.  So are short implicit tasks where the process owns only one of two cores.
  *
  * A core's share is a range of neighbouring thread numbers.  The ranges stay the same while
  * the cores, the master's core and the number of threads do.  So what an implicit task has left in
