@@ -342,73 +342,34 @@ static int show_drained(void)
 
 /* --- commands */
 
-static int send_order(int argc, char **argv, enum inv_verb verb,
-                      const struct rmctl_command *command, const char *arguments, const char *about)
-{
-    struct order o = order_of(verb, command->name);
-    rmctl_parse(argc, argv, command->options, parse_order_option, arguments, about, &o);
-    return command_process(&o);
-}
+/* The command `word`, which orders something of a process or of a job. */
+#define ORDER(word, verb, arguments, options, brief, about)                                       \
+    static int run_##word(int argc, char **argv)                                                  \
+    {                                                                                             \
+        struct order o = order_of(verb, #word);                                                   \
+        rmctl_parse(argc, argv, options, parse_order_option, arguments, about, &o);               \
+        return command_process(&o);                                                               \
+    }                                                                                             \
+    const struct rmctl_command rmctl_##word##_command = {#word, brief, run_##word, options}
 
-static int run_shrink(int argc, char **argv)
-{
-    return send_order(argc, argv, INV_SHRINK, &rmctl_shrink_command, "PROC CORES\nPROC --reset",
-                      "Process PROC (a pid, or rank:N) owns so many cores at most.");
-}
-
-const struct rmctl_command rmctl_shrink_command = {
-    "shrink", "a process owns so many cores at most", run_shrink, order_options};
-
-static int run_expand(int argc, char **argv)
-{
-    return send_order(argc, argv, INV_EXPAND, &rmctl_expand_command, "PROC CORES\nPROC --reset",
-                      "Process PROC (a pid, or rank:N) owns so many cores at least.");
-}
-
-const struct rmctl_command rmctl_expand_command = {
-    "expand", "a process owns so many cores at least", run_expand, order_options};
-
-static int run_pin(int argc, char **argv)
-{
-    return send_order(argc, argv, INV_PIN, &rmctl_pin_command, "PROC LIST\nPROC --reset",
-                      "Process PROC (a pid, or rank:N) owns the cores of LIST, and no "
-                      "other one does.");
-}
-
-const struct rmctl_command rmctl_pin_command = {
-    "pin", "a process owns these cores and no other", run_pin, order_options};
-
-static int run_suspend(int argc, char **argv)
-{
-    return send_order(argc, argv, INV_SUSPEND, &rmctl_suspend_command, "JOB",
-                      "The job JOB (a pid of any of its processes, or rank:N) has no core, and its "
-                      "threads wait, until it is resumed.");
-}
-
-const struct rmctl_command rmctl_suspend_command = {
-    "suspend", "a job waits, and others have its cores", run_suspend, job_options};
-
-static int run_resume(int argc, char **argv)
-{
-    return send_order(
-        argc, argv, INV_RESUME, &rmctl_resume_command, "JOB",
-        "The job JOB (a pid of any of its processes, or rank:N), which was suspended, "
-        "goes on.");
-}
-
-const struct rmctl_command rmctl_resume_command = {
-    "resume", "a suspended job goes on", run_resume, job_options};
-
-static int run_priority(int argc, char **argv)
-{
-    return send_order(argc, argv, INV_PRIORITY, &rmctl_priority_command, "JOB N",
-                      "The job JOB (a pid of any of its processes, or rank:N) has priority N, 0 to "
-                      "100: it gets its cores before those of less, which keep their least.  50 is "
-                      "usual, and only root may give more.");
-}
-
-const struct rmctl_command rmctl_priority_command = {
-    "priority", "a job gets its cores before others", run_priority, job_options};
+ORDER(shrink, INV_SHRINK, "PROC CORES\nPROC --reset", order_options,
+      "a process owns so many cores at most",
+      "Process PROC (a pid, or rank:N) owns so many cores at most.");
+ORDER(expand, INV_EXPAND, "PROC CORES\nPROC --reset", order_options,
+      "a process owns so many cores at least",
+      "Process PROC (a pid, or rank:N) owns so many cores at least.");
+ORDER(pin, INV_PIN, "PROC LIST\nPROC --reset", order_options,
+      "a process owns these cores and no other",
+      "Process PROC (a pid, or rank:N) owns the cores of LIST, and no other one does.");
+ORDER(suspend, INV_SUSPEND, "JOB", job_options, "a job waits, and others have its cores",
+      "The job JOB (a pid of any of its processes, or rank:N) has no core, and its threads wait, "
+      "until it is resumed.");
+ORDER(resume, INV_RESUME, "JOB", job_options, "a suspended job goes on",
+      "The job JOB (a pid of any of its processes, or rank:N), which was suspended, goes on.");
+ORDER(priority, INV_PRIORITY, "JOB N", job_options, "a job gets its cores before others",
+      "The job JOB (a pid of any of its processes, or rank:N) has priority N, 0 to 100: it gets "
+      "its cores before those of less, which keep their least.  50 is usual, and only root may "
+      "give more.");
 
 static int run_limit(int argc, char **argv)
 {
