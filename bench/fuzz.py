@@ -58,7 +58,7 @@ LIBRARY = [  # what the fuzzers may be linked with: nearly all of rmd, and
     *(TOP / "tools/invade" / f"invade_{name}.c" for name in "controls model regions text".split()),
 ]
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
-          "package": 8192, "http": 512, "simulate": 1024, "fd_holder": 512, "reply": 2048,
+          "remote_report": 8192, "http": 512, "simulate": 1024, "fd_holder": 512, "reply": 2048,
           "machine": 512}
 TRACE_FILE = "trace-file"
 WRAPPED = "syscall close epoll_ctl fallocate getpid getppid".split()  # by quick.c

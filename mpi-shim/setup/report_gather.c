@@ -4,8 +4,8 @@
  *
  * The root is the first rank on the node of the `invade` that wants the report.  In the last
  * finalize, after a barrier, the root asks the ranks of other core tables one by one.  It sends an
- * empty message.  The rank answers at once with the time by its clock, and then with its package
- * (libinvasive/member/remote_report.c).  The two clocks are compared to within half a round trip.
+ * empty message.  The rank answers at once with the time by its clock, and then with its remote
+ * report (libinvasive/member/remote_report.c).  The two clocks are compared to within half a round trip.
  *
  * The root does not wait longer than the limits below, and a rank that is later is not reported.
  * Since a barrier came before, only a rank that dies in these milliseconds is late.
@@ -29,7 +29,7 @@ static const uint64_t answer_limit_ns = 2000000000, limit_ns = 10000000000,
 
 struct report_header {
     uint64_t now_ns; /* by the sender's clock */
-    uint64_t bytes;  /* of the package that follows */
+    uint64_t bytes;  /* of the remote report that follows */
 };
 
 /* What a rank sends.  Not freed after a time limit: an open request may still write into it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * package.c - reports of processes: remote reports, which members submit to rmd, and the text that
+ * remote_report.c - reports of processes: remote reports, which members submit to rmd, and the text that
  * `invade --report` makes of their unchecked records.
  *
  * The input is two remote reports, one after the other.
