@@ -19,6 +19,7 @@ enum {
     APART_MOST_NS = 1000000, /* of an implicit task whose core is chosen by what is in its cache */
 };
 
+/* Its readers and writers are any threads; each field names its writers (history.h). */
 static struct gomp_history table[ENTRIES];
 
 #define GET(field) atomic_load_explicit(&(field), memory_order_relaxed)

@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 static struct {
+    /* Made by the first rmd_watch, while rmd has one thread, and the same from then on. */
     int epoll_fd;
+    /* Written (rmd_stop) and read by the main thread alone. */
     bool stopping;
     int stop_status;
     /* The loop's turn (loop.h).  Held while an event is handled; by the loop nearly always, else by
