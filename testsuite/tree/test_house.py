@@ -31,6 +31,15 @@ def test_what_breaks_the_rules_of_the_house_does_not_become_more(figures, what):
     assert figures[what] <= AT_MOST[what]
 
 
+def test_each_folder_of_the_product_has_a_layer(top):
+    """Includes of a folder without a layer are not checked."""
+    files = house.tracked(top)
+    if files is None:
+        pytest.skip("not a git checkout (package git)")
+    there = {file.parent.as_posix() for file in files if house.of_product(file)}
+    assert sorted(house.LAYERS) == sorted(there)
+
+
 def test_only_the_folder_of_the_domain_sees_its_members(top):
     files = house.tracked(top)
     if files is None:

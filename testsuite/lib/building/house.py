@@ -33,12 +33,12 @@ TESTS = ("mpi-shim/tests",)
 LAYERS = ("include", "libinvasive/base", "libinvasive/table", "libinvasive/launch",
           "libinvasive/process", "libinvasive/hold", "libinvasive/member", "libinvasive",
           *(f"{RUNTIME}/{folder}" for folder in (*OWN_FOLDERS, *REPLACING)),
-          "mpi-shim/dispatch", "mpi-shim/ranks", "mpi-shim/measure", "mpi-shim/wait",
-          "mpi-shim/arrival", "mpi-shim/calls", "mpi-shim/setup",
+          "mpi-shim/abi", "mpi-shim/dispatch", "mpi-shim/ranks", "mpi-shim/measure",
+          "mpi-shim/wait", "mpi-shim/arrival", "mpi-shim/calls", "mpi-shim/setup",
           "rmd/loop", "rmd/host", "rmd/power", "rmd/policy", "rmd/placement",
-          "rmd/config", "rmd/journal", "rmd/domain", "rmd/quota", "rmd/restart", "rmd/users",
-          "rmd/serve", "rmd", "client", "tools/rmctl/simulate", "tools/rmctl", "tools/invade",
-          "tools")
+          "rmd/config", "rmd/journal", "rmd/domain", "rmd/domain/watch", "rmd/quota",
+          "rmd/restart", "rmd/users", "rmd/serve", "rmd", "client", "tools/rmctl/simulate",
+          "tools/rmctl", "tools/invade")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PRONOUN = re.compile(r"\b(who|whom|whoever|nobody|somebody|everybody)\b", re.IGNORECASE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
