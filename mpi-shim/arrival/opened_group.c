@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * opened_group.c - arrival barriers without a communicator that has an arrival board.  Their ranks
- * are those of a window or a file, whose record is an opened group, or those of a group that the
+ * are those of a window or a file, which have an opened group, or those of a group that the
  * program passes.
  *
  * They exchange empty messages on the communicator of their managed group (managed_group.c), in a
@@ -128,16 +128,16 @@ int shim_text_tag(const char *text)
     return (int)(hash >> 1);
 }
 
-/* --- opened groups: records that live as long as their window or file */
+/* --- opened groups, which live as long as their window or file */
 
-/* Written by attach_record and shim_opened_group_detach, under the lock. */
+/* Written by attach_group and shim_opened_group_detach, under the lock. */
 static struct {
     pthread_mutex_t lock;
     struct shim_opened_group *first;
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static const char of_win, of_file;
 
-static struct shim_opened_group *find_record(const void *kind, uintptr_t handle)
+static struct shim_opened_group *find_group(const void *kind, uintptr_t handle)
 {
     pthread_mutex_lock(&opened.lock);
     struct shim_opened_group *g = opened.first;
@@ -147,7 +147,7 @@ static struct shim_opened_group *find_record(const void *kind, uintptr_t handle)
     return g;
 }
 
-static void attach_record(struct shim_opened_group *g)
+static void attach_group(struct shim_opened_group *g)
 {
     pthread_mutex_lock(&opened.lock);
     g->next = opened.first;
@@ -171,21 +171,21 @@ void shim_opened_group_end(struct shim_opened_group *g, bool gone)
     if (!g)
         return;
     if (!gone) {
-        attach_record(g);
+        attach_group(g);
         return;
     }
     free(g->world_rank);
     free(g);
 }
 
-static void add_record(const void *kind, uintptr_t handle, MPI_Group group, int tag)
+static void add_group(const void *kind, uintptr_t handle, MPI_Group group, int tag)
 {
     struct shim_opened_group *g = calloc(1, sizeof *g);
     if (g && init_opened_group(g, group)) {
         g->tag = tag;
         g->kind = kind;
         g->handle = handle;
-        attach_record(g);
+        attach_group(g);
     } else
         free(g);
 }
@@ -195,7 +195,7 @@ void shim_remember_win(MPI_Win win, int tag)
     MPI_Group group;
     if (shim_pmpi.Win_get_group(win, &group) != MPI_SUCCESS)
         return;
-    add_record(&of_win, (uintptr_t)win, group, tag);
+    add_group(&of_win, (uintptr_t)win, group, tag);
     shim_pmpi.Group_free(&group);
 }
 
@@ -204,21 +204,21 @@ void shim_remember_file(MPI_File file, int tag)
     MPI_Group group;
     if (shim_pmpi.File_get_group(file, &group) != MPI_SUCCESS)
         return;
-    add_record(&of_file, (uintptr_t)file, group, tag);
+    add_group(&of_file, (uintptr_t)file, group, tag);
     shim_pmpi.Group_free(&group);
 }
 
 struct shim_opened_group *shim_opened_group_of_win(MPI_Win win)
 {
-    return find_record(&of_win, (uintptr_t)win);
+    return find_group(&of_win, (uintptr_t)win);
 }
 
 struct shim_opened_group *shim_opened_group_of_file(MPI_File file)
 {
-    return find_record(&of_file, (uintptr_t)file);
+    return find_group(&of_file, (uintptr_t)file);
 }
 
-static void drop_record(struct shim_opened_group *g)
+static void drop_group(struct shim_opened_group *g)
 {
     shim_opened_group_detach(g);
     shim_opened_group_end(g, true);
@@ -227,13 +227,13 @@ static void drop_record(struct shim_opened_group *g)
 void shim_forget_win(const MPI_Win *win)
 {
     if (win)
-        drop_record(shim_opened_group_of_win(*win));
+        drop_group(shim_opened_group_of_win(*win));
 }
 
 void shim_forget_file(const MPI_File *file)
 {
     if (file)
-        drop_record(shim_opened_group_of_file(*file));
+        drop_group(shim_opened_group_of_file(*file));
 }
 
 void shim_opened_group_barrier(struct shim_opened_group *g, const void *call_site)

@@ -20,7 +20,7 @@ int shim_text_tag(const char *text);
 void shim_arrival_barrier_two(int peer, int tag, const void *call_site);
 
 /* The ranks of a window or a file, as long as its handle is valid.  NULL: no rank to wait for.  The
- * record ends with the handle, which the program must order after all other uses of the handle. */
+ * struct ends with the handle, which the program must order after all other uses of the handle. */
 struct shim_opened_group {
     MPI_Group group;
     int size, me;
@@ -41,7 +41,7 @@ struct shim_opened_group *shim_opened_group_of_win(MPI_Win win);
 struct shim_opened_group *shim_opened_group_of_file(MPI_File file);
 void shim_remember_win(MPI_Win win, int tag);
 void shim_remember_file(MPI_File file, int tag);
-/* Detach the record before the call that ends its handle.  After the call: free the record if the
+/* Detach the group before the call that ends its handle.  After the call: free the group if the
  * handle is gone, or attach it again. */
 void shim_opened_group_detach(struct shim_opened_group *g);
 void shim_opened_group_end(struct shim_opened_group *g, bool gone);

@@ -105,7 +105,7 @@ static bool has_repeated_neighbour(MPI_Comm comm)
     return false;
 }
 
-static struct shim_comm *make_record(MPI_Comm comm)
+static struct shim_comm *make_comm(MPI_Comm comm)
 {
     int rank, inter = 0, topology = MPI_UNDEFINED;
     /* With the default handlers an invalid handle ends the job in any case (handler.c). */
@@ -135,13 +135,13 @@ static struct shim_comm *make_record(MPI_Comm comm)
     return c;
 }
 
-static struct shim_comm *find_or_make_record(MPI_Comm comm)
+static struct shim_comm *find_or_make_comm(MPI_Comm comm)
 {
     pthread_mutex_lock(&shim_comms.lock);
     struct shim_comm **bucket = bucket_of(comm), *c = *bucket;
     while (c && c->handle != comm)
         c = c->next;
-    if (!c && (c = make_record(comm))) {
+    if (!c && (c = make_comm(comm))) {
         c->next = *bucket;
         *bucket = c;
     }
@@ -150,7 +150,7 @@ static struct shim_comm *find_or_make_record(MPI_Comm comm)
 }
 
 /* A new managed group may have all ranks of a communicator that had none before.  All its ranks
- * must see the change: also those that have used the communicator already and recorded it as
+ * must see the change: also those that have used the communicator already and found it
  * unmanaged. */
 void shim_comms_recheck(void)
 {
@@ -170,7 +170,7 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
         return NULL;
     /* acquire: as in shim_comm */
     unsigned drops = atomic_load_explicit(&shim_comms.drops, memory_order_acquire);
-    struct shim_comm *c = find_or_make_record(comm);
+    struct shim_comm *c = find_or_make_comm(comm);
     if (c) {
         shim_thread.comm_drops = drops;
         shim_thread.fast_path_drops = shim_hooked() && !inv_has_sites() ? drops : 0;
@@ -181,7 +181,7 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
 }
 
 /* The last rank to leave frees the lines: before that, others may still read them. */
-static void drop_record(struct shim_comm *c)
+static void drop_comm(struct shim_comm *c)
 {
     inv_assert((c->board_first >= 0) == (c->header != NULL));
     if (c->board_first >= 0) {
@@ -205,7 +205,7 @@ void shim_comm_drop(MPI_Comm comm)
         if ((*link)->handle == comm) {
             struct shim_comm *c = *link;
             *link = c->next;
-            drop_record(c);
+            drop_comm(c);
             break;
         }
     pthread_mutex_unlock(&shim_comms.lock);
@@ -218,7 +218,7 @@ void shim_comm_drop_all(void)
         while (shim_comms.bucket[b]) {
             struct shim_comm *c = shim_comms.bucket[b];
             shim_comms.bucket[b] = c->next;
-            drop_record(c);
+            drop_comm(c);
         }
     pthread_mutex_unlock(&shim_comms.lock);
 }

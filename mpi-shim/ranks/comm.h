@@ -34,20 +34,20 @@ struct shim_comm {
     struct shim_comm *next;
 };
 
-/* The communicator's record; NULL for an invalid handle, which MPI's own function will report. */
+/* The communicator's struct; NULL for an invalid handle, which MPI's own function will report. */
 struct shim_comm *shim_comm_find(MPI_Comm comm);
 enum { SHIM_COMM_BUCKETS = 1024 }; /* a power of two */
 extern struct shim_comms {
-    /* How many records have been dropped, plus 1: shim_thread.fast_path_drops is 0 where there is
-     * no fast path.  Written by drop_record only; read by each call. */
+    /* How many structs have been dropped, plus 1: shim_thread.fast_path_drops is 0 where there is
+     * no fast path.  Written by drop_comm only; read by each call. */
     _Atomic unsigned drops;
-    /* The records, by handle.  Written by the functions of comm.c, under the lock. */
+    /* The structs, by handle.  Written by the functions of comm.c, under the lock. */
     pthread_mutex_t lock __attribute__((aligned(64)));
     struct shim_comm *bucket[SHIM_COMM_BUCKETS];
 } shim_comms;
 static inline struct shim_comm *shim_comm(MPI_Comm comm)
 {
-    /* acquire: partner is the increment in drop_record, before which nothing was freed */
+    /* acquire: partner is the increment in drop_comm, before which nothing was freed */
     unsigned drops = atomic_load_explicit(&shim_comms.drops, memory_order_acquire);
     if (__builtin_expect(shim_thread.comm_handle == comm && shim_thread.comm_drops == drops, 1))
         return shim_thread.comm;
