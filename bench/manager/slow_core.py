@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Static loops on cores of unlike speed: the time over what the cores deliver together.
 
-A stranger, a program that only computes, is bound to one of two cores, and so halves it: the
+A co-runner, a program that only computes, is bound to one of two cores, and so halves it: the
 limit is the time of the same work on a core alone, divided by 1.5.  One rank, whose team has as
 many implicit tasks as cores, and two ranks, in default settings; and one rank with 16 tasks.
 Emulated: four cores of full speed and four of 0.6, on which work sleeps, for one rank and for two;
@@ -19,12 +19,12 @@ from loads import units_per_ms
 
 GOAL = 1.05
 WORK_MS, ITERATIONS = 60, 20
-STRANGER = ("import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])})\n"
+CORUNNER = ("import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])})\n"
             "while True: pass")
-SHARE = 1.5  # cores that a stranger on one of two leaves
+SHARE = 1.5  # cores that a co-runner on one of two leaves
 MACHINE, SPEED = "4x1.0,4x0.6", 4 * 1.0 + 4 * 0.6
 EMULATED_MS, EMULATED_ITERATIONS = 640, 10
-KINDS = ("stranger", "emulated")
+KINDS = ("co-runner", "emulated")
 
 
 def command(ctx: Context, ranks: int, work_ms: float, iterations: int, units: str,
@@ -33,16 +33,16 @@ def command(ctx: Context, ranks: int, work_ms: float, iterations: int, units: st
                    f"--work-ms={work_ms}", f"--iterations={iterations}", *more)
 
 
-def beside_a_stranger(ctx: Context, core: int, run) -> Run:
+def beside_a_corunner(ctx: Context, core: int, run) -> Run:
     with Programs() as programs:
-        stranger = programs.start([sys.executable, "-c", STRANGER, str(core)], {})
+        corunner = programs.start([sys.executable, "-c", CORUNNER, str(core)], {})
         done = run()
-        if stranger.poll() is not None:
-            raise BenchError(f"the stranger has ended: exit code {stranger.returncode}")
+        if corunner.poll() is not None:
+            raise BenchError(f"the co-runner has ended: exit code {corunner.returncode}")
         return done
 
 
-def stranger_figure(ctx: Context, units: str) -> Figure:
+def corunner_figure(ctx: Context, units: str) -> Figure:
     cpus = sorted(os.sched_getaffinity(0))[:2]
     if len(cpus) < 2:
         raise BenchError("slow-core: this machine has one core")
@@ -52,12 +52,12 @@ def stranger_figure(ctx: Context, units: str) -> Figure:
 
     def managed(name: str, program: list[str], *options: str):
         words = [str(ctx.build / "invade"), cores, *options, "--", *program]
-        return lambda: beside_a_stranger(ctx, cpus[1], lambda: ctx.run(name, words, {}))
+        return lambda: beside_a_corunner(ctx, cpus[1], lambda: ctx.run(name, words, {}))
 
     turns = ctx.turns(lambda: ctx.stock([*bound, *one], variant="one core"),
                       managed("one rank", one), managed("two ranks", two),
                       managed("16 tasks", one, "--threads=16"),
-                      lambda: beside_a_stranger(ctx, cpus[1], lambda: ctx.stock(
+                      lambda: beside_a_corunner(ctx, cpus[1], lambda: ctx.stock(
                           one, threads=2, variant="stock")))
 
     def over_limit(which: int) -> float:
@@ -65,7 +65,7 @@ def stranger_figure(ctx: Context, units: str) -> Figure:
                                  for turn in turns)
 
     rank, ranks, tasks, stock = (over_limit(which) for which in (1, 2, 3, 4))
-    return Figure("slow-core stranger", max(rank, ranks), "x the time of what is left", "<=", GOAL,
+    return Figure("slow-core co-runner", max(rank, ranks), "x the time of what is left", "<=", GOAL,
                   f"one rank {rank:.3f}, two {ranks:.3f}; one with 16 implicit tasks {tasks:.3f}; "
                   f"stock, one rank of two threads, {stock:.3f}")
 
@@ -88,8 +88,8 @@ def slow_core(ctx: Context) -> list[Figure]:
     ctx.check_only(*KINDS)
     chosen = [kind for kind in KINDS if kind in ctx.only] or list(KINDS)
     figures = []
-    if "stranger" in chosen:
-        figures.append(stranger_figure(ctx, units_per_ms(ctx)))
+    if "co-runner" in chosen:
+        figures.append(corunner_figure(ctx, units_per_ms(ctx)))
     if "emulated" in chosen:
         figures.append(emulated_figure(ctx))
     return figures

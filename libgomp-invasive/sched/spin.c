@@ -41,10 +41,10 @@ enum {
     YIELD_LONG_NS = 1000000, /* ... one that computes, with a time slice of its own */
     NOTICED_YIELDS = 3,     /* so many noticed one after the other: the core is shared */
     SHARED_SLEEPS = 8,      /* then sleep in so many waits before it is tried again, */
-    STRANGER_SLEEPS = 250,  /* and in so many after a long one, which costs that much more, */
-    STRANGER_WORTH = 16,    /* ... but not for longer than so many times the length of that yield; */
-    STRANGER_DOUBLINGS = 4, /* twice as many after each that follows */
-    STRANGER_GONE_NS = 100000000, /* before it is taken for another one */
+    CORUNNER_SLEEPS = 250,  /* and in so many after a long one, which costs that much more, */
+    CORUNNER_WORTH = 16,    /* ... but not for longer than so many times the length of that yield; */
+    CORUNNER_DOUBLINGS = 4, /* twice as many after each that follows */
+    CORUNNER_GONE_NS = 100000000, /* before it is taken for another one */
     CROWDED_MOST = 32,      /* yields among more threads of our own than processors */
     CROWDED_WORTH = 8,      /* as many as a sleep and a wake cost */
     CROWDED_PROBE = 32,     /* where they have not been worth it, try again in one wait of these */
@@ -66,20 +66,20 @@ bool gomp_yield_was_long (void)
  * those were enough, NOTICED_YIELDS plus the number of waits to sleep in. */
 static __thread unsigned short core_shared __attribute__((tls_model("initial-exec"), used));
 #define core_shared GOMP_OWN(core_shared)
-/* Long yields, each no later than STRANGER_GONE_NS after the sleeps for the one before: one may be a daemon
+/* Long yields, each no later than CORUNNER_GONE_NS after the sleeps for the one before: one may be a daemon
  * that is gone again, several a program that stays. */
-static __thread unsigned char strangers __attribute__((tls_model("initial-exec"), used));
+static __thread unsigned char corunners __attribute__((tls_model("initial-exec"), used));
 /* When the thread is to idle again after the last one, however few waits there have been. */
-static __thread uint64_t stranger_until_ns __attribute__((tls_model("initial-exec"), used));
-#define strangers GOMP_OWN(strangers)
-#define stranger_until_ns GOMP_OWN(stranger_until_ns)
+static __thread uint64_t corunner_until_ns __attribute__((tls_model("initial-exec"), used));
+#define corunners GOMP_OWN(corunners)
+#define corunner_until_ns GOMP_OWN(corunner_until_ns)
 
-static void record_stranger (uint64_t now, uint64_t took)
+static void record_corunner (uint64_t now, uint64_t took)
 {
-    bool stays = now < stranger_until_ns + STRANGER_GONE_NS;
-    strangers = stays ? strangers + (strangers < STRANGER_DOUBLINGS) : 0;
-    stranger_until_ns = now + (STRANGER_WORTH * took << strangers);
-    core_shared = (unsigned short)(NOTICED_YIELDS + (STRANGER_SLEEPS << strangers));
+    bool stays = now < corunner_until_ns + CORUNNER_GONE_NS;
+    corunners = stays ? corunners + (corunners < CORUNNER_DOUBLINGS) : 0;
+    corunner_until_ns = now + (CORUNNER_WORTH * took << corunners);
+    core_shared = (unsigned short)(NOTICED_YIELDS + (CORUNNER_SLEEPS << corunners));
 }
 
 /* How often the kernel has let another thread run in place of this one, as was_switched saw it last. */
@@ -108,7 +108,7 @@ static bool yield_shared (void)
     bool real = !(inv_managed() && inv_process.emulated); /* on emulated ones our own threads take turns */
     core_shared = real && took > YIELD_NOTICED_NS && was_switched() ? core_shared + 1 : 0;
     if (core_shared > 0 && took > YIELD_LONG_NS)
-        record_stranger(now, took);
+        record_corunner(now, took);
     else if (core_shared >= NOTICED_YIELDS)
         core_shared = NOTICED_YIELDS + SHARED_SLEEPS;
     return core_shared >= NOTICED_YIELDS;
@@ -119,8 +119,8 @@ static bool sleep_at_once (void)
 {
     if (core_shared < NOTICED_YIELDS)
         return false;
-    bool stranger = core_shared > NOTICED_YIELDS + SHARED_SLEEPS;
-    if (--core_shared < NOTICED_YIELDS || (stranger && inv_now_ns() > stranger_until_ns))
+    bool corunner = core_shared > NOTICED_YIELDS + SHARED_SLEEPS;
+    if (--core_shared < NOTICED_YIELDS || (corunner && inv_now_ns() > corunner_until_ns))
         core_shared = 0;
     return core_shared > 0;
 }
@@ -155,8 +155,9 @@ void gomp_idle_skipped (void)
 }
 
 /* Lets other threads run that the kernel has put on the core.  Not at once where there have been none: a yield takes
- * as long as a short region, and work that comes meanwhile waits for its end.  True: the core is a stranger's, too. */
-static bool yields_to_stranger (uint64_t start, uint64_t now, bool alone)
+ * as long as a short region, and work that comes meanwhile waits for its end.  True: another program uses the core,
+ * too. */
+static bool yields_to_corunner (uint64_t start, uint64_t now, bool alone)
 {
     bool interrupted = idle_own.looked_ns > 0 && now - idle_own.looked_ns > INTERRUPTED_NS;
     idle_own.looked_ns = now;
@@ -197,7 +198,7 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
     /* The thread that lent us the core may have been preempted by our wake-up before it slept,
      * and may have to run before it can ask for the core. */
     bool owned = inv_hold_is_owned();
-    if (yields_to_stranger(start, now, owned && verdict == INV_KEEP))
+    if (yields_to_corunner(start, now, owned && verdict == INV_KEEP))
         return false;
     bool holds = owned && now < atomic_load_explicit(&inv_waits.holds_until_ns, memory_order_relaxed);
     if (verdict == INV_WANTED)
