@@ -26,9 +26,9 @@ static void close_all(int fd, int passed, int error)
 
 /* The connection, or -1 with errno. */
 static int ask_rmd(const char *name, const struct inv_request *request, size_t bytes,
-                   struct inv_reply *reply, unsigned patience_s)
+                   struct inv_reply *reply, unsigned timeout_s)
 {
-    int passed, fd = inv_socket_connect(name, patience_s);
+    int passed, fd = inv_socket_connect(name, timeout_s);
     fd = rmd_client_ask(fd, request, bytes, ECONNRESET, reply, &passed);
     if (passed < 0)
         return fd;

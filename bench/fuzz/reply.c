@@ -26,7 +26,7 @@
 enum { RAW = 0x8000, PASSES = 0x4000, HANGS_UP = 0x2000, LENGTH = 0xfff };
 enum { ARGUMENTS = 3, TABLE_WRITES = 8 };
 
-int __wrap_inv_socket_connect(const char *name, unsigned patience_s);
+int __wrap_inv_socket_connect(const char *name, unsigned timeout_s);
 ssize_t __wrap_recv(int fd, void *to, size_t room, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags);
@@ -38,10 +38,10 @@ static char *pristine; /* of the table, as far as it is read */
 
 /* --- the rmd */
 
-int __wrap_inv_socket_connect(const char *name, unsigned patience_s)
+int __wrap_inv_socket_connect(const char *name, unsigned timeout_s)
 {
     (void)name;
-    (void)patience_s;
+    (void)timeout_s;
     return dup(nowhere);
 }
 

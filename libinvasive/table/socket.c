@@ -61,15 +61,15 @@ bool inv_socket_serves_us(int fd)
     return server.uid == 0 || (server.uid == getuid() && server.uid == geteuid());
 }
 
-int inv_socket_connect_ms(const char *name, unsigned patience_ms)
+int inv_socket_connect_ms(const char *name, unsigned timeout_ms)
 {
     struct sockaddr_un address;
     socklen_t size = inv_socket_address(&address, name);
     int fd = size ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) : -1;
     if (fd < 0)
         return -1;
-    const struct timeval limit = {.tv_sec = patience_ms / 1000,
-                                  .tv_usec = patience_ms % 1000 * 1000};
+    const struct timeval limit = {.tv_sec = timeout_ms / 1000,
+                                  .tv_usec = timeout_ms % 1000 * 1000};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     if (connect(fd, (struct sockaddr *)&address, size) < 0 || !inv_socket_serves_us(fd)) {
@@ -81,19 +81,19 @@ int inv_socket_connect_ms(const char *name, unsigned patience_ms)
     return fd;
 }
 
-int inv_socket_connect(const char *name, unsigned patience_s)
+int inv_socket_connect(const char *name, unsigned timeout_s)
 {
-    return inv_socket_connect_ms(name, patience_s * 1000);
+    return inv_socket_connect_ms(name, timeout_s * 1000);
 }
 
-int inv_socket_connect_service(const char *name, unsigned patience_s)
+int inv_socket_connect_service(const char *name, unsigned timeout_s)
 {
     const struct timespec pause = {.tv_nsec = RESTART_PAUSE_MS * 1000000};
-    int fd = inv_socket_connect(name, patience_s);
+    int fd = inv_socket_connect(name, timeout_s);
     for (int ms = 0; fd < 0 && *name == '/' && errno == ECONNREFUSED && ms < RESTART_MS;
          ms += RESTART_PAUSE_MS) {
         nanosleep(&pause, NULL);
-        fd = inv_socket_connect(name, patience_s);
+        fd = inv_socket_connect(name, timeout_s);
     }
     return fd;
 }

@@ -23,18 +23,18 @@ enum { INV_SOCKET_UNFIT = 420 }; /* bytes of that sentence, its end included */
 const char *inv_socket_unfit(const char *name, char text[INV_SOCKET_UNFIT]);
 
 /*
- * Connect to the rmd at `name`.  Sending and receiving fail after patience_s seconds.
+ * Connect to the rmd at `name`.  Sending and receiving fail after timeout_s seconds.
  * Returns a descriptor for the caller to close; or -1 with errno: inv_socket_address's, connect's,
  * and EPERM when the listener is neither our user nor root.  Thread safe.
  */
-int inv_socket_connect(const char *name, unsigned patience_s);
+int inv_socket_connect(const char *name, unsigned timeout_s);
 
-/* The same; they fail after patience_ms milliseconds, which is not 0. */
-int inv_socket_connect_ms(const char *name, unsigned patience_ms);
+/* The same; they fail after timeout_ms milliseconds, which is not 0. */
+int inv_socket_connect_ms(const char *name, unsigned timeout_ms);
 
 /* The same as inv_socket_connect; but a service whose path is there and that does not listen is
  * being started again, and waited for, for a second. */
-int inv_socket_connect_service(const char *name, unsigned patience_s);
+int inv_socket_connect_service(const char *name, unsigned timeout_s);
 
 /* True: the listener at the other end is our user, by real and effective id, or root.
  * False with errno: EPERM, getsockopt's. */
@@ -53,7 +53,7 @@ ssize_t inv_socket_receive(int fd, void *room, size_t size, int *passed, int fla
 /*
  * One request, the beginning of so many bytes, and one answer.  *passed: the descriptor that came
  * with it, for the caller to close, -1 none; and -1 when it returns false, with errno: send's,
- * recv's (EAGAIN: no patience left), ENODATA when the other end has hung up, EPROTO when what came
+ * recv's (EAGAIN: the timeout has passed), ENODATA when the other end has hung up, EPROTO when what came
  * is no reply of this version.
  */
 bool inv_socket_ask(int fd, const struct inv_request *request, size_t bytes,
