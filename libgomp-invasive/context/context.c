@@ -159,7 +159,7 @@ bool gomp_contexts_usable (void)
         known = gomp_contexts_hindrance() ? 2 : 1;
         atomic_store_explicit(&gomp_contexts.usable, known, memory_order_relaxed);
     }
-    return known == 1 && !gomp_contexts.grounded;
+    return known == 1 && !gomp_contexts.forked_in_context;
 }
 
 static void *map_stack (size_t bytes, size_t guard)

@@ -55,7 +55,7 @@ struct gomp_context {
 extern struct gomp_contexts {
     /* The process is the child of a fork in a context.  Its one thread has the stack of that context, but
      * no loop to go back to, so it waits like any thread.  Written in the child. */
-    bool grounded;
+    bool forked_in_context;
     /* Of gomp_contexts_usable, which looks once: 0 not yet, 1 yes, 2 no.  relaxed: all threads find the same. */
     _Atomic int usable;
     /* The same of the question whether the initial thread's stack is large enough for any implicit task (run.c).
@@ -73,7 +73,7 @@ extern struct gomp_contexts {
 /* Does the calling thread execute a context, which it can leave for other contexts? */
 static inline bool gomp_in_context (void)
 {
-    return gomp_current != 0 && !gomp_contexts.grounded;
+    return gomp_current != 0 && !gomp_contexts.forked_in_context;
 }
 
 /* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which are

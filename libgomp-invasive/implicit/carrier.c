@@ -705,7 +705,7 @@ static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *
 
 bool gomp_contexts_run_until (int *addr, int val)
 {
-    if (!gomp_suspended_all() || gomp_contexts.grounded || inv_hold == INV_HOLD_NONE ||
+    if (!gomp_suspended_all() || gomp_contexts.forked_in_context || inv_hold == INV_HOLD_NONE ||
         !gomp_region_waits_for_all(addr))
         return false;
     return run_until(carrier_made(), gomp_thread()->ts.team->barrier.region, addr, val);
@@ -714,7 +714,7 @@ bool gomp_contexts_run_until (int *addr, int val)
 /* May the calling thread, the region's master on its own stack, run other implicit tasks of the region? */
 static bool may_run_others (struct gomp_region *region)
 {
-    return region && region->light && !gomp_contexts.grounded && inv_hold != INV_HOLD_NONE &&
+    return region && region->light && !gomp_contexts.forked_in_context && inv_hold != INV_HOLD_NONE &&
            gomp_thread()->ts.team_id == 0;
 }
 
@@ -808,6 +808,6 @@ void gomp_carriers_forget (void)
             atomic_store(&l->used, false);
         }
     }
-    gomp_contexts.grounded = gomp_current != NULL;
+    gomp_contexts.forked_in_context = gomp_current != NULL;
     gomp_contexts_forget();
 }
