@@ -22,7 +22,7 @@ extern bool gomp_spin (int *addr, int val);
  * is a context lets others of its carrier run instead. */
 extern void gomp_park (int *addr, int val);
 
-/* Both.  May return early, too. */
+/* gomp_spin, then gomp_park.  May return early. */
 static inline void gomp_wait_while (int *addr, int val)
 {
     if (__atomic_load_n(addr, MEMMODEL_RELAXED) == val && !gomp_spin(addr, val)) {

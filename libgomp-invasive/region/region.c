@@ -78,8 +78,8 @@ bool gomp_region_waits_for_all (const int *addr)
     struct gomp_region *region = team ? team->barrier.region : NULL;
     if (!region || !region->elastic || gomp_thread()->ts.team_id != 0)
         return false;
-    /* (Where it waits for explicit tasks it may run them itself, on its core.  Below a context that runs
-     * one it could not, and there would be one thread number less than cores.) */
+    /* Not a wait for explicit tasks: the master may run the tasks itself, on its core.  While a context ran a task
+     * on top of that wait the master could not, and there would be one thread number fewer than cores. */
     return addr == (const int *)&team->barrier.generation || addr == (const int *)&region->end_word;
 }
 
@@ -173,7 +173,7 @@ void gomp_region_sleeps (const int *addr)
 {
     struct gomp_team *team = gomp_thread()->ts.team;
     struct gomp_region *region = team ? team->barrier.region : NULL;
-    /* The master's wait for the end of its region is none of its function's. */
+    /* The master's wait at the end of the region is not counted: its outlined function is over. */
     if (region && addr != (const int *)&region->end_word) {
         atomic_fetch_add_explicit(&region->sleeps, 1, memory_order_relaxed);
         gomp_region_waits(region);

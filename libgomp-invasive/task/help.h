@@ -13,7 +13,7 @@
 /* For free workers: tasks for which there is a thread number to run them under, or a thread that sleeps and has one. */
 extern const struct gomp_work_source gomp_explicit_tasks;
 /* Execute explicit tasks of an open region as member `id`, which has finished its
- * implicit task.  True when we got in. */
+ * implicit task.  True: the thread has joined the region. */
 extern bool gomp_region_help (struct gomp_region *, uint32_t epoch, unsigned id);
 extern void gomp_region_help_wanted (struct gomp_region *);
 /* A task has been queued. */

@@ -174,9 +174,9 @@ static void acquire_first_hold(void)
     inv_hold_begin(hold != INV_HOLD_NONE ? hold : inv_hold_take_only_token());
 }
 
-/* Open MPI 4 binds ranks unless it is told not to.  It is not told by `invade`: libraries that are
- * loaded before MPI is set up make as many threads as the process has CPUs.  Where the user has chosen a
- * binding, or what it follows from, wide_mask is that one. */
+/* Open MPI 4 binds ranks by default.  `invade` leaves this binding as it is: libraries that are loaded
+ * before MPI_Init make a thread for each CPU of the process.  Where the user has chosen a binding, or
+ * what it follows from, wide_mask is that binding. */
 static bool is_bound_by_default(void)
 {
     static const char *const choices[] = {
@@ -332,13 +332,14 @@ void inv_leave(const char *reason)
     inv_tool_left_domain();
     inv_thread_unpin();
     inv_cpus_set(0, &inv_process.own_mask);
-    /* The mapping stays: other threads may be in the middle of something in it. */
+    /* The mapping stays: other threads may be accessing it. */
     atomic_store_explicit(&inv_process.managed, false, memory_order_release);
     inv_record_end();
-    atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed); /* this, too */
+    /* relaxed: other threads may read the ring's number meanwhile, and write to the ring for the last time */
+    atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed);
     if (inv_process.standalone)
         return;
-    /* Its cores are free at once. */
+    /* rmd frees the process's cores at once. */
     struct inv_request request = inv_request_of(INV_LEAVE);
     inv_send_to_manager(&request, sizeof request);
 }

@@ -17,7 +17,7 @@ int inv_local_rank(void);
  * or nothing is known; 2 where the launcher only says that there are ranks.  Thread safe. */
 unsigned inv_ranks_here(void);
 
-/* Fills in what the request does not say of MPI. */
+/* Fills in the request's MPI fields that the caller has left empty. */
 void inv_ranks_fill(struct inv_request *request);
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
 """The bodies of the wrappers, by kind; generate.py writes them out."""
 
-# A request that matters to any of the others.
+# Any rank of the domain may complete the request.
 SET_ALL_AS_PEER = "shim_request_set_peer(*request, SHIM_DOMAIN_RANK_ALL);"
 
 
@@ -13,28 +13,28 @@ def request_form(f, args=None, request="request"):
 
 
 def start(f, args=None):
-    """The non-blocking function; the wrapper returns its errors.  With MPICH an error handler may
-    turn one into a success, and then there is no request."""
+    """Calls the non-blocking function.  The wrapper returns its errors.  With MPICH an error
+    handler may turn an error into a success, and then there is no request."""
     yield "    MPI_Request request = MPI_REQUEST_NULL;"
     yield f"    int result = {request_form(f, args)};"
     yield "    if (result != MPI_SUCCESS)\n        return result;"
 
 
 def only_if(condition, f):
-    """What MPI will refuse is left to the function itself, whose error it is."""
+    """A call that MPI will refuse goes to MPI's own function, which reports the error."""
     yield f"    if (!({condition}))"
     yield f"        return {f.direct()};"
 
 
 def only_if_managed(condition, f):
-    """The same.  Ranks of other jobs may not be managed: the function itself, watched."""
+    """As only_if.  Ranks of other jobs may not be managed, so MPI's own function is watched."""
     yield f"    if (!({condition}))"
     yield "        return SHIM_WATCH_UNMANAGED(c,"
     yield f"                                  {f.direct()});"
 
 
 def watched(f, comm="NULL", peer="SHIM_DOMAIN_RANK_NONE", other="SHIM_DOMAIN_RANK_NONE"):
-    """Where the library calls the shim while it polls, its own function is called."""
+    """Where the library calls the shim while it polls, MPI's own function is called, watched."""
     yield "    if (shim_hooked())"
     yield f"        return SHIM_WATCH({comm}, {peer}, {other},"
     yield f"                          {f.direct()});"

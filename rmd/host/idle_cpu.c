@@ -15,13 +15,13 @@
 #include <sys/prctl.h>
 
 enum {
-    PAUSE_NS = 1500000,
-    AGAIN_NS = 300000, /* a CPU seems to be idle: is it still?  Threads that sleep for less lend nothing */
+    PAUSE_NS = 1500000, /* the shortest pause; the timer of blocked.c has the same, so both find a core as soon */
+    AGAIN_NS = 300000, /* the pause until the CPU is seen again; a thread that sleeps for less lends no core */
     LATE_NS = 100000,  /* a thread that wakes so much later had to wait for a CPU */
     BUSY_NS = 20000000, /* so late: all CPUs were busy, and that has changed */
-    TIMES = 2, /* in time after AGAIN_NS, and the CPU counts as idle */
-    DOUBLE_AFTER = 4, DOUBLINGS = 4, /* pauses in vain, and the next ones are twice as long */
-    LONG_SLICE_NS = 100000000, /* the most that there is: where groups divide a busy CPU, it runs that seldom */
+    TIMES = 2, /* wake-ups in time, in sequence, after which a CPU counts as idle */
+    DOUBLE_AFTER = 4, DOUBLINGS = 4, /* after DOUBLE_AFTER pauses in vain the pause doubles, DOUBLINGS times at most */
+    LONG_SLICE_NS = 100000000, /* the longest that the kernel allows: the thread runs least often on a busy CPU */
     STACK_BYTES = 1 << 16,
 };
 
@@ -43,19 +43,19 @@ static void drop(struct rmd_idle_cpu *w)
     free(w);
 }
 
-/* False: the kernel refuses, and the thread would preempt others. */
+/* False: the kernel refuses.  The thread must not watch then, since it would preempt threads that compute. */
 static bool become_idle(const struct rmd_idle_cpu *w)
 {
     static const struct sched_param none = {0};
     pthread_setname_np(pthread_self(), "rmd-idle");
     prctl(PR_SET_TIMERSLACK, 1UL);
-    inv_cpus_set(0, &w->cpus); /* else all CPUs: other ones are found in vain */
+    inv_cpus_set(0, &w->cpus); /* an idle CPU that is none of these would be found in vain */
     bool idle = !sched_setscheduler(0, SCHED_IDLE, &none);
     inv_slice_set(0, LONG_SLICE_NS);
     return idle;
 }
 
-/* Sleeps.  Returns how late it woke, or -1: it is asked for something else. */
+/* Sleeps for pause_ns.  Returns how much later the thread woke, in ns; -1: another request has come. */
 static int64_t sleep_for(struct rmd_idle_cpu *w, uint64_t pause_ns)
 {
     uint64_t due = inv_now_ns() + pause_ns;
@@ -70,13 +70,13 @@ static void report_idle_cpu(struct rmd_idle_cpu *w)
     uint32_t asked = WATCH;
     if (atomic_compare_exchange_strong(&w->asked, &asked, PAUSED) &&
         write(w->fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-        inv_assert(errno == EAGAIN); /* it is readable already */
+        inv_assert(errno == EAGAIN); /* the counter is full, so the descriptor is readable */
 }
 
-/* Until it is asked for something else than WATCH. */
+/* Runs until another request than WATCH comes. */
 static void find_idle_cpu(struct rmd_idle_cpu *w, unsigned *vain)
 {
-    unsigned idle = 0; /* how often in a row a CPU was */
+    unsigned idle = 0; /* wake-ups in sequence on an idle CPU */
     int64_t late;
     while ((late = sleep_for(w, idle ? AGAIN_NS : (uint64_t)PAUSE_NS << *vain / DOUBLE_AFTER)) >= 0) {
         *vain = late >= BUSY_NS ? 0 : *vain + (*vain < DOUBLE_AFTER * DOUBLINGS);

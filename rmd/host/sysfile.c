@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sysfile.c - see sysfile.h. */
 #define _GNU_SOURCE
 #include "rmd/host/sysfile.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* smt.c - see smt.h. */
 #include "rmd/placement/smt.h"
 
 #include <string.h>
