@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE
 #include "libinvasive/launch/launch.h"
+#include "libinvasive/base/assertion.h"
 #include "libinvasive/base/cpus.h"
 #include "libinvasive/base/environment.h"
 #include "libinvasive/base/hash.h"
@@ -292,6 +293,7 @@ static bool wait_ready(int fd, char *why, size_t why_bytes)
         if (got <= 0)
             break;
         n += (size_t)got;
+        inv_assert(n < why_bytes);
         why[n] = '\0';
         if (!strncmp(why, "ready ", 6))
             return true;
@@ -345,6 +347,8 @@ static int start_rmd(const struct inv_launch *l, const char *rmd, int listener, 
     size_t count = 0;
     while (environ && environ[count])
         count++;
+    /* become_rmd moves both to lower numbers, one after the other */
+    inv_assert(listener >= ABOVE_FD && ready >= ABOVE_FD && l->nwords <= INV_LAUNCH_WORDS);
     struct start s = {.rmd = rmd,
                       .argv = argv,
                       .envp = calloc(count + 1, sizeof *s.envp),

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "mpi-shim/dispatch/hook.h"
+#include "libinvasive/base/assertion.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -63,6 +64,7 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
             function = find_symbol(libraries, "ucp_worker_progress");
         if (!function)
             return 0;
+        inv_assert(function != (void *)ucp_worker_progress); /* it would call itself for ever */
         atomic_store_explicit(&hook.ucp_progress, function, memory_order_relaxed);
     }
     static __thread struct {
@@ -105,6 +107,7 @@ static void enter_opal(void)
 
 void hook_set(hook_polled *polled, unsigned every_polls)
 {
+    inv_assert(every_polls > 0);
     atomic_store_explicit(&hook.every, every_polls, memory_order_relaxed);
     /* release: what polled() reads was written before */
     atomic_store_explicit(&hook.polled, polled, memory_order_release);

@@ -14,6 +14,7 @@
  * that one, which the program would call without us.
  */
 #define _GNU_SOURCE
+#include "libinvasive/base/assertion.h"
 #include "libinvasive/base/complain.h"
 #include "mpi-shim/dispatch/entry.h"
 #include "libinvasive/base/environment.h"
@@ -57,6 +58,7 @@ static void set_entry(enum shim_level level, int call, void *function)
 static void set_call(int call, bool wrap)
 {
     void *wrapper = wrap ? mpi.guard[call] : NULL;
+    inv_assert(!wrapper || mpi.own[SHIM_PMPI][call]); /* which the wrapper calls */
     set_entry(SHIM_MPI, call, wrapper && !mpi.profiled[call] ? wrapper : mpi.own[SHIM_MPI][call]);
     set_entry(SHIM_PMPI, call, wrapper ? wrapper : mpi.own[SHIM_PMPI][call]);
 }
@@ -322,6 +324,7 @@ void *shim_resolve(enum shim_level level, enum shim_call call, const void *calle
         /* The library may call MPI functions while it is asked for its version. */
         mpi.resolving = true;
         if (find_library(caller)) {
+            inv_assert(mpi.handle && mpi.from < mpi.to);
             fill_entries();
             mpi.resolved = true;
         }

@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "rmd/restart/fd_holder.h"
 #include "rmd/loop/log.h"
+#include "libinvasive/base/assertion.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/table/socket.h"
 #include "rmd/config/socket_path.h"
@@ -91,6 +92,7 @@ static struct {
 
 static void drop_item(unsigned i)
 {
+    inv_assert(i < holder.nitems && holder.items[i].fd >= 0);
     close(holder.items[i].fd);
     holder.items[i] = holder.items[--holder.nitems];
 }
@@ -154,6 +156,7 @@ static void drop_unused(void)
 
 static void disconnect_client(int *client)
 {
+    inv_assert(*client >= 0);
     close(*client);
     *client = -1;
     holder.alone_since_ns = inv_now_ns();
@@ -172,6 +175,7 @@ static bool handle_message(int *client)
     if (text.kind == RMD_HOLDER_STORE || text.kind == RMD_HOLDER_DROP)
         drop_items(text.uid, text.what);
     if (text.kind == RMD_HOLDER_STORE && fd >= 0 && text.what < RMD_STORED_KINDS && has_room(text.what)) {
+        inv_assert(holder.nitems < ITEMS_MAX);
         holder.items[holder.nitems++] = (struct item){text.uid, text.what, fd};
         return true;
     }
@@ -399,6 +403,7 @@ void rmd_fd_holder_start(const char *socket_name, unsigned *lock_tries)
     socklen_t size = name_holder(name, &address, socket_name, HOLDER_VERSION);
     if (!can_have_holder())
         return;
+    inv_assert(holder.fd < 0 || !holder.busy);
     if (holder.fd < 0 && size && !holder.busy)
         holder.fd = fork_holder(&address, size, name, lock_tries);
     else if (holder.busy)
@@ -424,6 +429,7 @@ static void store_fd(uid_t uid, enum rmd_stored_kind what, int fd)
 
 void rmd_fd_holder_store(uid_t uid, int table_fd, int state_fd)
 {
+    inv_assert((table_fd < 0) == (state_fd < 0)); /* a table without its state is of no use to the next rmd */
     store_fd(uid, RMD_STORED_STATE, state_fd);
     store_fd(uid, RMD_STORED_TABLE, table_fd);
 }
