@@ -2,6 +2,8 @@
 """The source tree keeps its rules (doc/design.md, The house)."""
 
 import re
+import subprocess
+import warnings
 from collections import Counter
 
 import pytest
@@ -94,6 +96,24 @@ def test_a_word_of_the_glossary_has_one_row_which_names_files_that_exist(top):
              for name in re.findall(r"`([^`]*/[^`]*\.[^`]*)`", where)]
     assert len(named) > 100
     assert not [name for name in named if not list(top.glob(name))]
+
+
+def test_messages_of_commits_are_counted(top, tmp_path):
+    """Those of this checkout are told as a warning: what is pushed already cannot be mended."""
+    def git(*words):
+        subprocess.run(["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", *words],
+                       check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+    git("init", "--quiet")
+    for message in (["one; two"], ["three", "-m", "because"], ["four"]):
+        git("commit", "--allow-empty", "--no-gpg-sign", "--quiet", "-m", *message)
+    assert list(house.messages(tmp_path).values()) == [3, 1, 2]
+    assert list(house.messages(tmp_path, 2).values()) == [2, 0, 1]
+    git("tag", "v1")
+    assert list(house.messages(tmp_path).values()) == [0, 0, 0]
+    if house.tracked(top) is not None:
+        warnings.warn(", ".join(f"{name}: {n}" for name, n in house.messages(top).items()),
+                      stacklevel=1)
 
 
 def test_circles_are_found():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """house.py [TOP] - how the source tree keeps its rules: circles of includes, includes of a higher
 layer, functions of several files that call each other in a circle, the fullest folder, file-scope
-variables, assertions, pronouns in place of nouns, and lines.  Prints a figure a line, the circles,
-and the includes of a higher layer.
+variables, assertions, pronouns in place of nouns, lines, and messages of commits.  Prints a figure a
+line, the circles, and the includes of a higher layer.
 
 house.py --variables [TOP] - the file-scope variables, with static ones of functions."""
 
@@ -65,6 +65,22 @@ def tracked(top: Path) -> list[Path] | None:
     if listed.returncode != 0:
         return None
     return [Path(line) for line in listed.stdout.splitlines() if (top / line).is_file()]
+
+
+def messages(top: Path, most: int = 50) -> dict[str, int]:
+    """Of the commits since the last tag, or of the last `most`: how many, with ";" in the subject,
+    without a body."""
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-c", f"safe.directory={top}", "-C", str(top), *words],
+                              capture_output=True, text=True, check=False, timeout=60).stdout
+
+    tag = git("describe", "--tags", "--abbrev=0").strip()
+    log = git("log", "--no-merges", "--format=%s%x00%b%x01",
+              *([f"{tag}..HEAD"] if tag else ["-n", str(most)]), "--")
+    commits = [commit.strip("\n").split("\0") for commit in log.split("\1")[:-1]]
+    return {"commits since the last tag" if tag else "last commits": len(commits),
+            "of these with ; in the subject": sum(";" in subject for subject, _ in commits),
+            "of these without a body": sum(not body.strip() for _, body in commits)}
 
 
 def of_product(file: Path) -> bool:
@@ -281,7 +297,7 @@ def main() -> None:
             print(f"{file}: {name}")
         return
     graph = modules(top, files)
-    for name, value in figures(top, files, graph).items():
+    for name, value in {**figures(top, files, graph), **messages(top)}.items():
         print(f"{name}: {value}")
     for circle in circles(graph):
         print("circle:", *circle)
