@@ -64,10 +64,11 @@ static void read_processor_times(struct rmd_domain *d)
     }
 }
 
-/* Do threads of the process compute that hold none of so many cores?  These are taken for busy. */
-static bool computes_beside(struct rmd_domain *d, unsigned slot, uint64_t elapsed, unsigned held)
+/* Do threads of the process compute that hold none of so many cores?  These are taken for busy.  but_ns: of one
+ * thread, which does not count. */
+static bool computes_beside(struct rmd_domain *d, unsigned slot, uint64_t elapsed, unsigned held, uint64_t but_ns)
 {
-    double ran = (double)d->blocked.process[slot].delta_ns;
+    double ran = (double)d->blocked.process[slot].delta_ns - (double)but_ns;
     return ran > ((double)held + RUNS) * (double)elapsed;
 }
 
@@ -132,12 +133,12 @@ static void watch_lender(struct rmd_domain *d, unsigned core, uint64_t now, uint
         forget_loan(d, h); /* it has come to a scheduling point */
         return;
     }
-    bool ran = (double)rmd_thread_ran(&h->thread) > RUNS * (double)elapsed;
-    bool ready = !rmd_thread_sleeps(&h->thread), beside = computes_beside(d, h->slot, elapsed,
-                                                                         d->blocked.process[h->slot].held);
+    uint64_t ran = rmd_thread_ran(&h->thread);
+    bool ready = !rmd_thread_sleeps(&h->thread),
+         beside = computes_beside(d, h->slot, elapsed, d->blocked.process[h->slot].held, ran);
     if (beside)
         keep_for_a_while(d, h->slot, now);
-    if (beside || ran || (ready && h->awake))
+    if (beside || (double)ran > RUNS * (double)elapsed || (ready && h->awake))
         end_loan(d, core);
     else
         h->awake = ready;
@@ -190,7 +191,7 @@ static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint
     bool held = slot < INV_MAX_SLOTS && d->procs[slot].used && (borrowed || owner == slot + 1) &&
                 !inv_word_handed(w) && tid > 0 && !h->lent;
     unsigned others = held && d->blocked.process[slot].held ? d->blocked.process[slot].held - 1 : 0;
-    if (!held || (!idle && computes_beside(d, slot, elapsed, others)) || !follow_thread(d, h, slot, tid, &again))
+    if (!held || (!idle && computes_beside(d, slot, elapsed, others, 0)) || !follow_thread(d, h, slot, tid, &again))
         return false;
     uint64_t ran = rmd_thread_ran(&h->thread);
     bool before = again && h->asleep;
@@ -198,7 +199,7 @@ static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint
     if (!h->asleep || !before || (double)ran > SELDOM * (double)elapsed)
         return h->asleep;
     if (!others_want(d, slot) || now < d->blocked.process[slot].not_before_ns || d->procs[slot].stopped ||
-        computes_beside(d, slot, elapsed, others))
+        computes_beside(d, slot, elapsed, others, 0))
         return false;
     borrowed ? take_borrowed(d, core, h) : lend_core(d, core);
     return false;
