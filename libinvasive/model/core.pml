@@ -35,7 +35,7 @@
  *  - when nothing moves any more, a stopped process holds nothing, and no core is kept for it
  *
  * BLOCKS: the thread of this process sleeps in the kernel while it computes, and wakes up later or never;
- * rmd lends the core for it and returns the core (rmd/domain/watch/blocked.c).  Besides:
+ * rmd lends the core for it and returns the core, or takes a borrowed one (rmd/domain/watch/blocked.c).  Besides:
  *  - when nothing moves any more, it holds nothing while it sleeps, and its own core when it runs
  *
  * check.sh says which parts are compiled in together, and breaks each on purpose.
@@ -1084,9 +1084,53 @@ inline return_to(c)
     d_step { ok = false; watching[RMD] = NONE; seen_holder = 0; seen_owner = 0 }
 }
 
+/* Of a core that the thread has borrowed: holder_tid, then inv_core_seize */
+inline forget_borrower(c)
+{
+    STEP(ok = thread[c] == NAME(BLOCKS); if :: ok -> thread[c] = 0 :: else fi)
+}
+
+inline take_borrowed(c)
+{
+#ifndef BUG_TAKEN_BEFORE_FORGOTTEN
+    forget_borrower(c);
+#else
+    ok = true;
+#endif
+    if
+    :: ok -> STEP(ok = holder[c] == NAME(BLOCKS);
+                  if
+                  :: ok ->
+                      evicted[BLOCKS] = true; holder[c] = 0; handed[c] = false; moved(c);
+#ifdef BUG_TAKEN_WITH_ITS_RECLAIM
+                      reclaim[c] = false
+#else
+                      if :: owner[c] == NAME(BLOCKS) -> reclaim[c] = false :: else fi
+#endif
+                  :: else
+                  fi)
+    :: else
+    fi;
+#ifdef BUG_TAKEN_BEFORE_FORGOTTEN
+    if :: ok -> forget_borrower(c); ok = true :: else fi;
+#endif
+    if
+#ifndef BUG_TAKEN_WITHOUT_OFFER
+    :: ok -> offer(c, RMD)
+#else
+    :: ok
+#endif
+    :: else
+    fi;
+    ok = false
+}
+
+#define SLEEPS_HOLDING(c) (stopped[BLOCKS] && holder[c] == NAME(BLOCKS) && !handed[c])
 #define SLEEPS_ON(c) \
-    (stopped[BLOCKS] && holder[c] == NAME(BLOCKS) && owner[c] == NAME(BLOCKS) && !handed[c] && \
+    (SLEEPS_HOLDING(c) && owner[c] == NAME(BLOCKS) && \
      (thread[c] == NAME(BLOCKS) || absent[c] == NAME(BLOCKS)))
+#define SLEEPS_ON_BORROWED(c) \
+    (SLEEPS_HOLDING(c) && owner[c] != NAME(BLOCKS) && thread[c] == NAME(BLOCKS))
 
 proctype kernel()
 {
@@ -1173,6 +1217,8 @@ looks:
 #ifdef BLOCKS
     :: SLEEPS_ON(0) && !lent[0] -> lend_for(0)
     :: SLEEPS_ON(1) && !lent[1] -> lend_for(1)
+    :: SLEEPS_ON_BORROWED(0) -> take_borrowed(0)
+    :: SLEEPS_ON_BORROWED(1) -> take_borrowed(1)
     :: !stopped[BLOCKS] && lent[0] -> return_to(0)
     :: !stopped[BLOCKS] && lent[1] -> return_to(1)
 #endif
@@ -1214,11 +1260,7 @@ inline quiescent(c)
     assert(!(holder[c] == 0 && ANY_WAITS));
     /* a core on which no process computes is free */
     assert(holder[c] == 0 || computes_on[holder[c] - 1] == c);
-#ifdef BLOCKS
-    assert(holder[c] == 0 || RUNS(holder[c] - 1) || owner[c] != holder[c]);
-#else
     assert(holder[c] == 0 || (!dead[holder[c] - 1] && RUNS(holder[c] - 1)));
-#endif
     assert(!OWNED(c) || !dead[owner[c] - 1]);
 #ifdef BLOCKS
     assert(!(RUNS(BLOCKS) && computes_on[BLOCKS] == c && owner[c] == NAME(BLOCKS)) ||

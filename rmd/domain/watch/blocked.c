@@ -157,15 +157,16 @@ static void lend_core(struct rmd_domain *d, unsigned core)
 }
 
 /* The thread has borrowed the core.  It is moved away at once, as by an owner that evicts it, and finds at its next
- * scheduling point that it has no core. */
+ * scheduling point that it has no core.  holder_tid first: the thread may wake up and borrow the core again as soon as
+ * that is free, and be named anew. */
 static void take_borrowed(struct rmd_domain *d, unsigned core, const struct rmd_blocked_holder *h)
 {
     int32_t tid = h->thread.tid;
-    if (!inv_core_seize(d->table, core, h->slot))
+    if (!atomic_compare_exchange_strong(&inv_core_at(d->table, core)->holder_tid, &tid, 0) ||
+        !inv_core_seize(d->table, core, h->slot))
         return;
     d->blocked.fruitless = 0;
-    move_off(d, core, h->slot, tid);
-    atomic_compare_exchange_strong(&inv_core_at(d->table, core)->holder_tid, &tid, 0);
+    move_off(d, core, h->slot, h->thread.tid);
     inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
 
