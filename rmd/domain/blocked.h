@@ -30,6 +30,7 @@ struct rmd_blocked {
     unsigned looks;          /* so far */
     unsigned unwanted;       /* looks in a row at which no process wanted a core */
     unsigned fruitless;      /* looks since the last loan, up to a limit */
+    uint64_t lent_ns;        /* when a core or token was lent last, or that loan was last found worth looks */
     bool soon;               /* the last look was sooner than others */
     uint64_t looked_ns;      /* when it has looked last; 0: not since it began */
     struct rmd_blocked_holder {

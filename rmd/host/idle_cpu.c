@@ -8,6 +8,7 @@
 #include "libinvasive/base/slice.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -15,24 +16,31 @@
 #include <sys/prctl.h>
 
 enum {
-    PAUSE_NS = 1500000, /* the shortest pause; the timer of blocked.c has the same, so both find a core as soon */
+    PAUSE_NS = 1000000,
     AGAIN_NS = 300000, /* the pause until the CPU is seen again; a thread that sleeps for less lends no core */
     LATE_NS = 100000,  /* a thread that wakes so much later had to wait for a CPU */
     BUSY_NS = 20000000, /* so late: all CPUs were busy, and that has changed */
     TIMES = 2, /* wake-ups in time, in sequence, after which a CPU counts as idle */
-    DOUBLE_AFTER = 4, DOUBLINGS = 4, /* after DOUBLE_AFTER pauses in vain the pause doubles, DOUBLINGS times at most */
+    DOUBLE_AFTER = 4, DOUBLINGS = 5, /* after DOUBLE_AFTER pauses in vain, or one report, the pause doubles, DOUBLINGS times at most */
+    MOST_IN_VAIN = DOUBLE_AFTER * DOUBLINGS,
+    /* Pauses that stay short after a loan that was worth it: about a second.  rmd answers each report by a look, so a
+     * report counts as VAIN_REPORT of them. */
+    NOT_IN_VAIN = 400, VAIN_REPORT = 16,
+    MOST_THREADS = 16,
     LONG_SLICE_NS = 100000000, /* the longest that the kernel allows: the thread runs least often on a busy CPU */
     STACK_BYTES = 1 << 16,
 };
 
-/* The owner pauses, watches and closes; the thread changes WATCH and ANEW to PAUSED. */
-enum { PAUSED, WATCH, ANEW, CLOSED };
+/* The owner pauses, watches and closes; threads change WATCH to PAUSED. */
+enum { PAUSED, WATCH, CLOSED };
 
 struct rmd_idle_cpu {
-    int fd; /* the thread's own */
-    struct inv_cpus cpus;
+    int fd; /* the threads' own */
     _Atomic uint32_t asked; /* futex; seq_cst */
-    _Atomic uint32_t users; /* owner and thread: the last one frees it */
+    _Atomic uint32_t anew;  /* how often it was asked for the shortest pauses; before `asked`, which publishes it */
+    _Atomic uint32_t users; /* owner and threads: the last one frees it */
+    _Atomic uint32_t begun; /* threads so far, each of which takes a number */
+    struct inv_cpus cpus[MOST_THREADS]; /* one each; on large machines several, from which the kernel chooses */
 };
 
 static void drop(struct rmd_idle_cpu *w)
@@ -44,18 +52,18 @@ static void drop(struct rmd_idle_cpu *w)
 }
 
 /* False: the kernel refuses.  The thread must not watch then, since it would preempt threads that compute. */
-static bool become_idle(const struct rmd_idle_cpu *w)
+static bool become_idle(const struct inv_cpus *cpus)
 {
     static const struct sched_param none = {0};
     pthread_setname_np(pthread_self(), "rmd-idle");
     prctl(PR_SET_TIMERSLACK, 1UL);
-    inv_cpus_set(0, &w->cpus); /* an idle CPU that is none of these would be found in vain */
+    inv_cpus_set(0, cpus);
     bool idle = !sched_setscheduler(0, SCHED_IDLE, &none);
     inv_slice_set(0, LONG_SLICE_NS);
     return idle;
 }
 
-/* Sleeps for pause_ns.  Returns how much later the thread woke, in ns; -1: another request has come. */
+/* Sleeps.  Returns how late it woke, or -1: it is asked for something else. */
 static int64_t sleep_for(struct rmd_idle_cpu *w, uint64_t pause_ns)
 {
     uint64_t due = inv_now_ns() + pause_ns;
@@ -73,18 +81,47 @@ static void report_idle_cpu(struct rmd_idle_cpu *w)
         inv_assert(errno == EAGAIN); /* the counter is full, so the descriptor is readable */
 }
 
-/* Runs until another request than WATCH comes. */
-static void find_idle_cpu(struct rmd_idle_cpu *w, unsigned *vain)
+/* Of a thread. */
+struct vain {
+    uint32_t anew; /* as it has seen it last */
+    int pauses;    /* in vain; below 0: so many short ones are left */
+};
+
+static uint64_t next_pause(struct rmd_idle_cpu *w, struct vain *vain)
 {
-    unsigned idle = 0; /* wake-ups in sequence on an idle CPU */
+    uint32_t anew = atomic_load(&w->anew);
+    if (anew != vain->anew)
+        *vain = (struct vain){anew, -NOT_IN_VAIN};
+    return (uint64_t)PAUSE_NS << (vain->pauses > 0 ? vain->pauses : 0) / DOUBLE_AFTER;
+}
+
+static void count_pause(struct vain *vain, int64_t late)
+{
+    if (late >= BUSY_NS && vain->pauses > 0)
+        vain->pauses = 0;
+    else if (vain->pauses < MOST_IN_VAIN)
+        vain->pauses++;
+}
+
+static void count_report(struct vain *vain)
+{
+    vain->pauses += vain->pauses < 0 ? VAIN_REPORT : DOUBLE_AFTER;
+    if (vain->pauses > MOST_IN_VAIN)
+        vain->pauses = MOST_IN_VAIN;
+}
+
+/* Until it is asked for something else than WATCH. */
+static void find_idle_cpu(struct rmd_idle_cpu *w, struct vain *vain)
+{
+    unsigned idle = 0; /* how often in a row it may have been */
     int64_t late;
-    while ((late = sleep_for(w, idle ? AGAIN_NS : (uint64_t)PAUSE_NS << *vain / DOUBLE_AFTER)) >= 0) {
-        *vain = late >= BUSY_NS ? 0 : *vain + (*vain < DOUBLE_AFTER * DOUBLINGS);
-        /* However late it is, a thread that runs has found a CPU that others have left.  If it is late after
-         * AGAIN_NS, others leave and come, or the kernel has given it its small part of a busy CPU. */
-        idle = !idle || late >= BUSY_NS ? 1 : late < LATE_NS ? idle + 1 : 0;
+    while ((late = sleep_for(w, idle ? AGAIN_NS : next_pause(w, vain))) >= 0) {
+        count_pause(vain, late);
+        /* A thread that is late has got its small part of a busy CPU, or others have left the CPU just now. */
+        idle = !idle || late >= BUSY_NS ? 1 + (late < LATE_NS) : late < LATE_NS ? idle + 1 : 0;
         if (idle > TIMES) {
             report_idle_cpu(w);
+            count_report(vain);
             idle = 0;
         }
     }
@@ -93,16 +130,11 @@ static void find_idle_cpu(struct rmd_idle_cpu *w, unsigned *vain)
 static void *watch(void *arg)
 {
     struct rmd_idle_cpu *w = arg;
-    unsigned vain = 0;
-    uint32_t asked, anew = ANEW;
-    if (!become_idle(w))
+    struct vain vain = {.pauses = DOUBLE_AFTER}; /* the shortest ones are for watches that have been of use */
+    uint32_t asked;
+    if (!become_idle(&w->cpus[atomic_fetch_add(&w->begun, 1)]))
         atomic_store(&w->asked, CLOSED);
     while ((asked = atomic_load(&w->asked)) != CLOSED) {
-        if (asked == ANEW) {
-            vain = 0;
-            atomic_compare_exchange_strong(&w->asked, &anew, WATCH);
-            anew = ANEW;
-        }
         if (asked == PAUSED)
             inv_futex_wait(&w->asked, PAUSED, -1, false);
         else
@@ -112,17 +144,23 @@ static void *watch(void *arg)
     return NULL;
 }
 
-/* The thread may be asking itself to pause, or have closed the watch. */
+/* A thread may be asking all to pause, or have closed the watch. */
 static void set_request(struct rmd_idle_cpu *w, uint32_t what)
 {
     uint32_t asked = atomic_load(&w->asked);
     while (asked != CLOSED && !atomic_compare_exchange_weak(&w->asked, &asked, what))
         ;
     if (asked != CLOSED)
-        inv_futex_wake(&w->asked, 1, false);
+        inv_futex_wake(&w->asked, INT_MAX, false);
 }
 
-void rmd_idle_cpu_watch(struct rmd_idle_cpu *w, bool anew) { set_request(w, anew ? ANEW : WATCH); }
+void rmd_idle_cpu_watch(struct rmd_idle_cpu *w, bool anew)
+{
+    if (anew)
+        atomic_fetch_add(&w->anew, 1);
+    set_request(w, WATCH);
+}
+
 void rmd_idle_cpu_pause(struct rmd_idle_cpu *w) { set_request(w, PAUSED); }
 
 void rmd_idle_cpu_close(struct rmd_idle_cpu *w)
@@ -142,21 +180,40 @@ static int start_thread(struct rmd_idle_cpu *w)
         return error;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    atomic_fetch_add(&w->users, 1);
     error = pthread_create(&thread, &attributes, watch, w);
+    if (error)
+        atomic_fetch_sub(&w->users, 1);
     pthread_attr_destroy(&attributes);
     return error;
 }
 
+/* Fewer threads than there should be leave some CPUs unwatched. */
+static int start_threads(struct rmd_idle_cpu *w, const struct inv_cpus *cpus)
+{
+    unsigned found = 0, started = 0;
+    int error = 0;
+    for (int cpu = 0, last = inv_cpus_last(cpus); cpu <= last; cpu++)
+        if (inv_cpus_has(cpus, (size_t)cpu))
+            inv_cpus_add(&w->cpus[found++ % MOST_THREADS], (size_t)cpu);
+    for (unsigned i = 0; i < found && i < MOST_THREADS && !error; i++) {
+        error = start_thread(w);
+        started += !error;
+    }
+    return started ? 0 : error ? error : EINVAL;
+}
+
 struct rmd_idle_cpu *rmd_idle_cpu_open(const struct inv_cpus *cpus, int *fd)
 {
-    struct rmd_idle_cpu *w = malloc(sizeof *w);
+    struct rmd_idle_cpu *w = calloc(1, sizeof *w);
     int error = w ? 0 : ENOMEM;
     *fd = error ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (*fd < 0)
         error = errno;
     else {
-        *w = (struct rmd_idle_cpu){.fd = fcntl(*fd, F_DUPFD_CLOEXEC, 0), .cpus = *cpus, .asked = PAUSED, .users = 2};
-        error = w->fd < 0 ? errno : start_thread(w);
+        w->fd = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+        w->users = 1;
+        error = w->fd < 0 ? errno : start_threads(w, cpus);
     }
     if (!error)
         return w;

@@ -2,12 +2,12 @@
 /*
  * idle_cpu.h - tells when a CPU has nothing to run, at no cost for threads that compute.
  *
- * A thread of the policy SCHED_IDLE wakes now and then.  It does not preempt a thread that computes, so while
- * all CPUs are computed on the thread stays in the kernel's queue, without timers.  As soon as a CPU
- * becomes idle, the kernel runs the thread there.
+ * A thread of the policy SCHED_IDLE wakes now and then on each CPU.  It does not preempt a thread that computes, so
+ * it runs when it should only where no other thread does.  (One thread for all CPUs would not do: it wakes on the CPU where
+ * it has slept, and where all CPUs were busy lately, the kernel does not look for an idle one.)
  *
- * The thread gets a small part of a busy CPU as well, now and then.  So a CPU counts as idle only if the thread ran
- * when it should, twice; on a busy one that is rare.
+ * The thread gets a small part of a busy CPU as well, now and then, but seldom in time: a CPU counts as idle when
+ * the thread ran in time twice.
  */
 #ifndef RMD_IDLE_CPU_H
 #define RMD_IDLE_CPU_H
@@ -21,10 +21,10 @@ struct rmd_idle_cpu;
 /*
  * rmd_idle_cpu_open - a watch of these CPUs, which does not run yet.  *fd is an eventfd of the caller's, which
  *       is readable when one of them was idle.  NULL: errno.
- * rmd_idle_cpu_watch - runs it until it finds one, which it tells once.  anew: with the shortest pauses; else
- *       pauses get longer, up to 24 ms, the more it finds in vain.
+ * rmd_idle_cpu_watch - runs it until it finds one, which it tells once.  anew: with the shortest pauses for about a
+ *       second, since it was of use; later, and else, they get longer, up to 32 ms.
  * rmd_idle_cpu_pause - it is not to run for now.
- * rmd_idle_cpu_close - also NULL; *fd stays open.  The thread ends when it runs next: the caller does not wait.
+ * rmd_idle_cpu_close - also NULL; *fd stays open.  Threads end when they run next: the caller does not wait.
  * One thread of the caller's at a time.
  */
 struct rmd_idle_cpu *rmd_idle_cpu_open(const struct inv_cpus *cpus, int *fd);

@@ -31,6 +31,7 @@ enum {
     /* So many looks without a loan, and the pause is twice as long: a look interrupts a thread that computes, and
      * the threads that wait for that one.  No more than so often. */
     FRUITLESS_LOOKS = 3, FRUITLESS_DOUBLINGS = 6,
+    WORTH_NS = 4000000, /* a loan that is used for so long has been worth that rmd looks often */
     PATIENCE_NS = 20000000, PATIENCE_MOST_NS = 2000000000,
 };
 /* A thread runs when it took this part of the time between two looks, or was ready at both.  One that sleeps at
@@ -144,6 +145,12 @@ static void watch_lender(struct rmd_domain *d, unsigned core, uint64_t now, uint
         h->awake = ready;
 }
 
+static void note_loan(struct rmd_blocked *b)
+{
+    b->fruitless = 0;
+    b->lent_ns = inv_now_ns();
+}
+
 static void lend_core(struct rmd_domain *d, unsigned core)
 {
     struct rmd_blocked_holder *h = &d->blocked.holder[core];
@@ -151,7 +158,7 @@ static void lend_core(struct rmd_domain *d, unsigned core)
     h->awake = false;
     if (!h->lent)
         return;
-    d->blocked.fruitless = 0;
+    note_loan(&d->blocked);
     set_slice(d, h, false);
     inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
@@ -213,7 +220,7 @@ static void lend_tokens(struct rmd_domain *d, unsigned slot)
     if (!rmd_domain_lend_tokens(d, slot))
         return;
     d->blocked.process[slot].tokens_lent = true;
-    d->blocked.fruitless = 0;
+    note_loan(&d->blocked);
 }
 
 static void take_tokens_back(struct rmd_domain *d, unsigned slot)
@@ -308,7 +315,7 @@ static bool watch_cores_and_tokens(struct rmd_domain *d, uint64_t now, uint64_t 
 
 static void watch_for_idle_cpu(struct rmd_blocked *b, bool anew)
 {
-    if (!b->idle_cpu || b->watching)
+    if (!b->idle_cpu || (b->watching && !anew))
         return;
     b->watching = true;
     rmd_idle_cpu_watch(b->idle_cpu, anew);
@@ -321,6 +328,9 @@ static void watch_and_set_timer(struct rmd_domain *d, bool idle)
     uint64_t now = inv_now_ns();
     bool soon = false, lent = watch_cores_and_tokens(d, now, b->looked_ns ? now - b->looked_ns : 0, idle, &soon);
     b->looked_ns = now;
+    bool worth = lent && now - b->lent_ns >= WORTH_NS;
+    if (worth)
+        b->lent_ns = now;
     soon = soon && !b->soon; /* not again and again: threads that sleep for less than that lend nothing */
     b->soon = soon;
     b->fruitless += !lent && b->fruitless < FRUITLESS_LOOKS * FRUITLESS_DOUBLINGS;
@@ -334,7 +344,7 @@ static void watch_and_set_timer(struct rmd_domain *d, bool idle)
              pause = soon ? SOON_NS : lent ? LENT_NS : (uint64_t)LOOK_NS << b->fruitless / FRUITLESS_LOOKS;
     rmd_ring_at(&b->timer, ended + (least > pause ? least : pause));
     if (!soon)
-        watch_for_idle_cpu(b, lent);
+        watch_for_idle_cpu(b, worth);
 }
 
 static void handle_timer(struct rmd_source *timer, uint32_t events)

@@ -7,10 +7,12 @@ import subprocess
 
 import pytest
 
-pytestmark = pytest.mark.sanitize
+from lib.machine import two_cpus
+
+pytestmark = [pytest.mark.sanitize, two_cpus]
 
 
-@pytest.mark.parametrize("promise", ["finds", "pauses", "ends"])
+@pytest.mark.parametrize("promise", ["finds", "one", "pauses", "ends"])
 def test_a_watch_tells_of_an_idle_cpu_pauses_and_ends(build, promise):
     done = subprocess.run([build / "testsuite/rmd/programs/idle_cpu", promise], check=False,
                           capture_output=True, text=True, timeout=200)

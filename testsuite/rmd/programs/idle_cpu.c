@@ -3,10 +3,11 @@
  * idle_cpu.c - the watch for an idle CPU (rmd/host/idle_cpu.h).
  *
  *   idle_cpu finds   a thread computes on the CPU, and then does not
+ *   idle_cpu one     a thread computes on one of all CPUs
  *   idle_cpu pauses  a watch that has been paused tells nothing
  *   idle_cpu ends    watches that cannot run are closed, and leave no descriptor and no thread
  *
- * The CPU is the last one that the program may run on.  Prints "good".
+ * The CPU is the last one that the program may run on; it needs another one.  Prints "good".
  */
 #define _GNU_SOURCE
 #include "libinvasive/base/test_check.h"
@@ -65,6 +66,16 @@ static void find(int fd, struct rmd_idle_cpu *watch, pthread_t spinner)
     close(fd);
 }
 
+static void find_one(int fd, struct rmd_idle_cpu *watch, pthread_t spinner)
+{
+    rmd_idle_cpu_watch(watch, true);
+    CHECK(told(fd, PATIENCE_MS));
+    rmd_idle_cpu_close(watch);
+    close(fd);
+    atomic_store(&ended, true);
+    pthread_join(spinner, NULL);
+}
+
 static void pause_watch(int fd, struct rmd_idle_cpu *watch, pthread_t spinner)
 {
     rmd_idle_cpu_watch(watch, true);
@@ -112,9 +123,10 @@ int main(int argc, char **argv)
         end_watches(spinner);
         return failures || printf("good\n") < 0;
     }
-    struct rmd_idle_cpu *watch = rmd_idle_cpu_open(&cpu, &fd);
+    bool one = !strcmp(what, "one");
+    struct rmd_idle_cpu *watch = rmd_idle_cpu_open(one ? &all : &cpu, &fd);
     if (!watch)
         return 2;
-    (!strcmp(what, "finds") ? find : pause_watch)(fd, watch, spinner);
+    (one ? find_one : !strcmp(what, "finds") ? find : pause_watch)(fd, watch, spinner);
     return failures || printf("good\n") < 0;
 }
