@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from chaos import Member
-from common import BenchError, Context, Figure, Run, clean_environment
+from common import BenchError, Context, Figure, Run, clean_environment, nine_tenths
 
 ROUNDS_A_TURN = 12
 LIMIT_MS = 10
@@ -96,10 +96,6 @@ class Domain:
         if command.wait(PATIENCE_S):
             raise BenchError(f"suspend: rmctl {what} ended with {command.returncode}")
         return took * 1e3
-
-
-def nine_tenths(times: list[float]) -> float:
-    return sorted(times)[len(times) * 9 // 10]
 
 
 def suspend(ctx: Context) -> list[Figure]:

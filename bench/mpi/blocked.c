@@ -5,11 +5,16 @@
  *   blocked rate                       steps_per_ms of one thread
  *   blocked ranks HOW MS TIMES STEPS   with MPI: rank 0 blocks, rank 1 computes
  *   blocked programs HOW MS TIMES STEPS   two programs without MPI, which this one starts
+ *   blocked ranks|programs HOW MS TIMES seen   when does the other one use the core of the one that blocks?
  *
  * Each of TIMES rounds begins together.  The one blocks for MS milliseconds; the other has work for
  * two cores for 60 % of that, at STEPS a millisecond.  Prints "seconds", the time of all loops, and
  * "delay_ms", the median of how long the blocked thread did not run after the end of its block: after
  * its timer, or after what wakes it has read the clock and is about to do so.
+ *
+ * With `seen` both compute in each round until the end, but for the block.  Prints for each round N "seen_N", the
+ * milliseconds from the block until the other process computes on that core (all of the block, if it never does), and
+ * "twice_N", from when the blocked thread runs again until the other one computes there for the last time.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -20,6 +25,7 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -38,12 +44,15 @@
 #define PROGRAM "blocked"
 #include "steps.h"
 
-enum { MOST_TIMES = 1000, PIECES_PER_MS = 10, PAGE = 1 << 16 };
+enum {
+    MOST_TIMES = 1000, PIECES_PER_MS = 10, PAGE = 1 << 16,
+    BEFORE_MS = 12, AFTER_MS = 20, SEEN_PIECE_NS = 50000 /* of rounds that tell which thread computes where */
+};
 
 static const char *self;
 static long long *stamp; /* when what wakes the thread did so; shared with children */
 static long long deadline;
-static long steps; /* of one piece of work */
+static long steps; /* of one piece of work; 0: tell which thread computes where */
 
 /* --- ways to block; each returns when the block was over */
 
@@ -222,6 +231,94 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* --- which thread computes where */
+
+struct absence {
+    long long blocks_ns, runs_ns, ends_ns; /* the thread computes on `cpu` until the first, and between the others */
+    int cpu;
+};
+
+/* Of a thread of the other process: it computed on `cpu` from begin to end. */
+struct piece {
+    long long begin_ns, end_ns;
+    int cpu;
+};
+
+static void spin_until(long long ns)
+{
+    while (now_ns() < ns)
+        sink += spin(1000);
+}
+
+/* Blocks at another moment after the begin in each round, since rmd looks at fixed ones. */
+static void block_once(const char *how, int ms, int round)
+{
+    long long start = now_ns();
+    struct absence absence;
+    spin_until(start + (2 + round * 7 % 10) * 1000000LL);
+    absence.cpu = sched_getcpu();
+    absence.blocks_ns = now_ns();
+    block(how, ms);
+    absence.runs_ns = now_ns();
+    spin_until(start + (BEFORE_MS + ms + AFTER_MS) * 1000000LL);
+    absence.ends_ns = now_ns();
+    if (ranks)
+        MPI_Send(&absence, sizeof absence, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    else
+        need(write(meet_write, &absence, sizeof absence) == sizeof absence, "write");
+}
+
+/* Until the thread is on another CPU, or for the length of a piece. */
+static struct piece compute_here(void)
+{
+    struct piece piece = {.begin_ns = now_ns(), .cpu = sched_getcpu()};
+    long long now = piece.begin_ns;
+    do {
+        piece.end_ns = now;
+        spin(1000);
+        now = now_ns();
+    } while (sched_getcpu() == piece.cpu && now < piece.begin_ns + SEEN_PIECE_NS);
+    return piece;
+}
+
+static void print_seen(const struct absence *a, const struct piece *piece, int pieces, int ms, int round)
+{
+    double seen = ms, twice = 0;
+    for (int i = 0; i < pieces; i++) {
+        const struct piece *p = &piece[i];
+        long long begin = p->begin_ns > a->blocks_ns ? p->begin_ns : a->blocks_ns,
+                  end = p->end_ns < a->ends_ns ? p->end_ns : a->ends_ns;
+        if (p->cpu != a->cpu || p->begin_ns > a->ends_ns || p->end_ns < a->blocks_ns)
+            continue;
+        if ((double)(begin - a->blocks_ns) * 1e-6 < seen)
+            seen = (double)(begin - a->blocks_ns) * 1e-6;
+        if ((double)(end - a->runs_ns) * 1e-6 > twice)
+            twice = (double)(end - a->runs_ns) * 1e-6;
+    }
+    printf("seen_%d %.6f\ntwice_%d %.6f\n", round, seen, round, twice);
+}
+
+static void compute_and_see(int ms, int round)
+{
+    int all_ms = BEFORE_MS + ms + AFTER_MS, pieces = 2 * all_ms * (1000000 / SEEN_PIECE_NS);
+    struct piece *piece = calloc((size_t)pieces, sizeof *piece);
+    struct absence absence;
+    long long end = now_ns() + all_ms * 1000000LL;
+    need(piece, "calloc");
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int i = 0; i < pieces; i++)
+        if (now_ns() < end)
+            piece[i] = compute_here();
+        else
+            piece[i].cpu = -1;
+    if (ranks)
+        MPI_Recv(&absence, sizeof absence, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        need(read(meet_read, &absence, sizeof absence) == sizeof absence, "read");
+    print_seen(&absence, piece, pieces, ms, round);
+    free(piece);
+}
+
 /* Returns the median delay in ms of the one that blocks, seconds of loops of the other. */
 static double rounds(bool blocks, const char *how, int ms, int times)
 {
@@ -231,7 +328,9 @@ static double rounds(bool blocks, const char *how, int ms, int times)
     compute(1); /* a region, by which the process joins */
     for (int i = 0; i < times; i++) {
         meet();
-        if (blocks)
+        if (!steps)
+            blocks ? block_once(how, ms, i) : compute_and_see(ms, i);
+        else if (blocks)
             delay[i] = block(how, ms);
         else
             seconds += compute(ms);
@@ -243,7 +342,8 @@ static double rounds(bool blocks, const char *how, int ms, int times)
 
 static void print_both(double delay_ms, double seconds)
 {
-    printf("delay_ms %.6f\nseconds %.6f\n", delay_ms, seconds);
+    if (steps)
+        printf("delay_ms %.6f\nseconds %.6f\n", delay_ms, seconds);
 }
 
 static int run_ranks(char **argv)
@@ -319,12 +419,12 @@ int main(int argc, char **argv)
     if (argc == 4 && !strcmp(mode, "command"))
         return end_command(argv[2], atoi(argv[3]));
     if (argc != 6 && argc != 9) {
-        fprintf(stderr, "usage: blocked ranks|programs HOW MS TIMES STEPS\n");
+        fprintf(stderr, "usage: blocked ranks|programs HOW MS TIMES STEPS|seen\n");
         return 2;
     }
+    steps = atol(argv[5]) / PIECES_PER_MS;
     if (!strcmp(mode, "programs"))
         return run_programs(argv);
-    steps = atol(argv[5]) / PIECES_PER_MS;
     stamp = mmap(NULL, sizeof *stamp, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     need(stamp != MAP_FAILED && !pipe(channel) && !sem_init(&semaphore, 0, 0), "set-up");
     return argc == 9 ? run_one(argv) : run_ranks(argv);
