@@ -16,16 +16,15 @@
 #include <sys/prctl.h>
 
 enum {
-    PAUSE_NS = 1000000,
+    PAUSE_NS = 1000000, /* the shortest pause */
     AGAIN_NS = 300000, /* the pause until the CPU is seen again; a thread that sleeps for less lends no core */
     LATE_NS = 100000,  /* a thread that wakes so much later had to wait for a CPU */
     BUSY_NS = 20000000, /* so late: all CPUs were busy, and that has changed */
-    TIMES = 2, /* wake-ups in time, in sequence, after which a CPU counts as idle */
-    DOUBLE_AFTER = 4, DOUBLINGS = 5, /* after DOUBLE_AFTER pauses in vain, or one report, the pause doubles, DOUBLINGS times at most */
+    TIMES = 2, /* wake-ups in time, in sequence, after which a CPU counts as idle; the first one may be late */
+    DOUBLE_AFTER = 4, DOUBLINGS = 5, /* after DOUBLE_AFTER pauses in vain, or a report, the pause doubles */
     MOST_IN_VAIN = DOUBLE_AFTER * DOUBLINGS,
-    /* Pauses that stay short after a loan that was worth it: about a second.  rmd answers each report by a look, so a
-     * report counts as VAIN_REPORT of them. */
-    NOT_IN_VAIN = 400, VAIN_REPORT = 16,
+    NOT_IN_VAIN = 400, /* pauses that are short after a loan that was worth it: about a second */
+    VAIN_REPORT = 16,  /* a report takes away so many of these: 25 looks cost less than such a loan gives */
     MOST_THREADS = 16,
     LONG_SLICE_NS = 100000000, /* the longest that the kernel allows: the thread runs least often on a busy CPU */
     STACK_BYTES = 1 << 16,
@@ -63,7 +62,7 @@ static bool become_idle(const struct inv_cpus *cpus)
     return idle;
 }
 
-/* Sleeps.  Returns how late it woke, or -1: it is asked for something else. */
+/* Sleeps for pause_ns.  Returns how much later the thread woke, in ns; -1: another request has come. */
 static int64_t sleep_for(struct rmd_idle_cpu *w, uint64_t pause_ns)
 {
     uint64_t due = inv_now_ns() + pause_ns;
@@ -110,10 +109,10 @@ static void count_report(struct vain *vain)
         vain->pauses = MOST_IN_VAIN;
 }
 
-/* Until it is asked for something else than WATCH. */
+/* Runs until another request than WATCH comes. */
 static void find_idle_cpu(struct rmd_idle_cpu *w, struct vain *vain)
 {
-    unsigned idle = 0; /* how often in a row it may have been */
+    unsigned idle = 0; /* wake-ups in sequence on a CPU that may be idle */
     int64_t late;
     while ((late = sleep_for(w, idle ? AGAIN_NS : next_pause(w, vain))) >= 0) {
         count_pause(vain, late);

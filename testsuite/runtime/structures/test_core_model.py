@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The protocols of the core table, checked with spin: 3 processes on 2 cores, or 2 that count
-tokens, every interleaving; a process dies, is stopped or sleeps, or rmd is killed, at any step; and that
-the models find the faults that are put in on purpose."""
+tokens, every interleaving; a process dies, is stopped or sleeps, or rmd is killed, at any step;
+and that the models find the faults that are put in on purpose."""
 
 from __future__ import annotations
 
