@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """house.py [TOP] - how the source tree keeps its rules: circles of includes, includes of a higher
 layer, functions of several files that call each other in a circle, the fullest folder, file-scope
-variables, assertions, pronouns in place of nouns, lines, and messages of commits.  Prints a figure a
-line, the circles, and the includes of a higher layer.
+variables, assertions, pronouns in place of nouns, lines, and messages of commits.  Prints a figure
+a line, the circles, and the includes of a higher layer.
 
 house.py --variables [TOP] - the file-scope variables, with static ones of functions."""
 
