@@ -5,7 +5,6 @@
  * regions before gets teams no larger than the cores: each thread of a large team would begin a large team.
  */
 #include "libgomp.h"
-#include "blas.h"
 #include "parallel.h"
 /* As omp.h declares them, for upstream's aliases. */
 extern int upstream_get_max_threads (void) __attribute__((nothrow));
@@ -22,12 +21,10 @@ extern void upstream_set_max_active_levels (int) __attribute__((nothrow));
 #undef omp_set_nested
 #undef omp_set_max_active_levels
 
-/* Defined here, where upstream's own aliases of these names find them.  OpenBLAS may be told that there is one: blas.h. */
+/* Defined here, where upstream's own aliases of these names find them. */
 int omp_get_max_threads (void)
 {
     gomp_ensure_default_team();
-    if (__builtin_expect(gomp_blas_on_openmp(), 0) && gomp_blas_is_alone(__builtin_return_address(0)))
-        return 1;
     return upstream_get_max_threads();
 }
 

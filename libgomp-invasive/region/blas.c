@@ -8,8 +8,6 @@
 #include <dlfcn.h>
 #include <libinvasive/base/environment.h>
 #include <libinvasive/base/uncancelled.h>
-#include <libinvasive/process/holdings.h>
-#include <libinvasive/process/state.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,27 +18,12 @@ struct search {
     unsigned long long before, now; /* objects loaded since the process began */
     unsigned found;
     char *name[GOMP_BLAS_COPIES]; /* malloc */
-    struct gomp_blas_code code[GOMP_BLAS_COPIES];
 };
-
-/* Where it asks OpenMP how many threads there are; empty: it does not. */
-static struct gomp_blas_code code_of (const struct dl_phdr_info *info)
-{
-    static const char *const asks[] = {"omp_get_max_threads", NULL};
-    for (int i = 0; i < info->dlpi_phnum && gomp_object_uses(info, asks); i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_LOAD && segment->p_flags & PF_X)
-            return (struct gomp_blas_code){begin, begin + segment->p_memsz};
-    }
-    return (struct gomp_blas_code){0};
-}
 
 /* Returns 1, which ends the iteration, where no object is new. */
 static int collect_copies (struct dl_phdr_info *info, size_t size, void *arg)
 {
-    /* Debian's libblas and liblapack have the functions that programs call, where OpenBLAS is behind them. */
-    static const char *const beginnings[] = {"libopenblas", "libscipy_openblas", "libblas.", "liblapack.", NULL};
+    static const char *const beginnings[] = {"libopenblas", "libscipy_openblas", NULL};
     struct search *search = arg;
     (void)size;
     search->now = info->dlpi_adds;
@@ -48,7 +31,7 @@ static int collect_copies (struct dl_phdr_info *info, size_t size, void *arg)
         return 1;
     if (gomp_object_begins_with(info, beginnings) && search->found < GOMP_BLAS_COPIES)
         if ((search->name[search->found] = strdup(info->dlpi_name)) != NULL)
-            search->code[search->found++] = code_of(info);
+            search->found++;
     return 0;
 }
 
@@ -66,22 +49,9 @@ static void *function_of (void *copy, const char *name)
 }
 
 /* Under `searching`. */
-static void add_code (const struct gomp_blas_code *code)
+static void add (const char *name)
 {
-    unsigned n = atomic_load_explicit(&gomp_blas.codes, memory_order_relaxed);
-    for (unsigned i = 0; i < n; i++)
-        if (gomp_blas.code[i].begin == code->begin)
-            return;
-    if (n == GOMP_BLAS_COPIES || code->begin == code->end || inv_getenv("OMP_NUM_THREADS"))
-        return;
-    gomp_blas.code[n] = *code; /* release: partner is gomp_blas_is_alone */
-    atomic_store_explicit(&gomp_blas.codes, n + 1, memory_order_release);
-}
-
-/* Under `searching`. */
-static void add (const char *name, const struct gomp_blas_code *code)
-{
-    enum { POSIX_THREADS = 1, OPENMP = 2 }; /* of openblas_get_parallel */
+    enum { POSIX_THREADS = 1 }; /* of openblas_get_parallel */
     unsigned n = atomic_load_explicit(&gomp_blas.copies, memory_order_relaxed);
     void *copy = n < GOMP_BLAS_COPIES ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) : NULL;
     if (!copy)
@@ -89,10 +59,7 @@ static void add (const char *name, const struct gomp_blas_code *code)
     int (*parallel) (void) = (int (*) (void))function_of(copy, "openblas_get_parallel");
     gomp_blas.copy[n].get = (int (*) (void))function_of(copy, "openblas_get_num_threads");
     gomp_blas.copy[n].set = (void (*) (int))function_of(copy, "openblas_set_num_threads");
-    int kind = parallel ? parallel() : 0;
-    if (kind == OPENMP)
-        add_code(code);
-    bool usable = kind == POSIX_THREADS && gomp_blas.copy[n].get && gomp_blas.copy[n].set;
+    bool usable = parallel && parallel() == POSIX_THREADS && gomp_blas.copy[n].get && gomp_blas.copy[n].set;
     for (unsigned i = 0; i < n; i++)
         usable = usable && gomp_blas.copy[i].set != gomp_blas.copy[n].set;
     if (usable) /* release: partner is gomp_blas_restrict */
@@ -110,21 +77,11 @@ void gomp_blas_search (void)
     bool chosen = inv_getenv("OPENBLAS_NUM_THREADS") || inv_getenv("GOTO_NUM_THREADS");
     for (unsigned i = 0; i < search.found; i++) {
         if (!chosen)
-            add(search.name[i], &search.code[i]);
+            add(search.name[i]);
         free(search.name[i]);
     }
     atomic_store_explicit(&gomp_blas.loaded, search.now, memory_order_relaxed);
     atomic_store_explicit(&gomp_blas.searching, false, memory_order_release);
-}
-
-bool gomp_blas_is_alone (const void *returns_to)
-{
-    unsigned codes = atomic_load_explicit(&gomp_blas.codes, memory_order_acquire);
-    uintptr_t address = (uintptr_t)returns_to;
-    for (unsigned i = 0; i < codes; i++)
-        if (address >= gomp_blas.code[i].begin && address < gomp_blas.code[i].end)
-            return inv_has_manager() && inv_cores_in_reach() <= 1;
-    return false;
 }
 
 unsigned gomp_blas_restrict (void)

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * blas.h - OpenBLAS computes with one thread where more would wait for each other.
+ * blas.h - OpenBLAS on POSIX threads computes with one thread inside of parallel regions.
  *
- * On POSIX threads: inside of parallel regions.  It has a thread for each CPU, knows nothing of OpenMP, and serves one call
- * at a time: implicit tasks that call it wait for each other, and for its threads, to which they leave no core.
- * OpenBLAS on OpenMP, and other BLAS libraries that know OpenMP, compute with one thread there by themselves.
- *
- * On OpenMP: while the process can have one core only.  Its threads wait for each other in loops.  It asks
- * omp_get_max_threads before each call that is worth several threads, and does without a region when the answer is 1.
+ * It has a thread for each CPU, knows nothing of OpenMP, and serves one call at a time: implicit tasks that call
+ * it wait for each other, and for its threads, to which they leave no core.  OpenBLAS on OpenMP, and other
+ * BLAS libraries that know OpenMP, compute with one thread there by themselves.
  */
 #ifndef GOMP_BLAS_H
 #define GOMP_BLAS_H 1
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #pragma GCC visibility push(hidden)
 
-/* The copies that are loaded: a program may have one, of up to three objects, and each Python package another. */
-enum { GOMP_BLAS_COPIES = 8 };
+/* The copies that are loaded: a program may have one, and each Python package another. */
+enum { GOMP_BLAS_COPIES = 4 };
 
 struct gomp_blas {
     /* `set`, `get`: written by gomp_blas_search before `copies` (release), which is read before them (acquire). */
@@ -30,11 +26,6 @@ struct gomp_blas {
         _Atomic int threads;
     } copy[GOMP_BLAS_COPIES];
     _Atomic unsigned copies;
-    /* The addresses of copies on OpenMP.  As `copy` and `copies`; readers: any thread that asks for the number. */
-    struct gomp_blas_code {
-        uintptr_t begin, end;
-    } code[GOMP_BLAS_COPIES];
-    _Atomic unsigned codes;
     /* Is a search at work?  And how many objects had been loaded when the last one began. */
     _Atomic bool searching;
     _Atomic unsigned long long loaded;
@@ -49,15 +40,6 @@ extern void gomp_blas_search (void);
 extern unsigned gomp_blas_restrict (void);
 /* These copies use as many threads as before, except where the program has asked for more than one meanwhile. */
 extern void gomp_blas_release (unsigned restricted);
-
-/* Is it a call of OpenBLAS on OpenMP that returns there, and can the process have one core only?  Its answer may be
- * another the next time: where OMP_NUM_THREADS or a variable of OpenBLAS says how many threads there are, no. */
-extern bool gomp_blas_is_alone (const void *returns_to);
-
-static inline bool gomp_blas_on_openmp (void)
-{
-    return atomic_load_explicit(&gomp_blas.codes, memory_order_relaxed) > 0; /* acquire: gomp_blas_is_alone */
-}
 
 static inline bool gomp_blas_is_loaded (void)
 {

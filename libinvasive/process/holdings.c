@@ -29,20 +29,6 @@ int inv_tokens_held(void)
     return atomic_load_explicit(&inv_own_slot()->tokens, memory_order_relaxed);
 }
 
-unsigned inv_cores_in_reach(void)
-{
-    int32_t tokens = inv_tokens_held();
-    if (inv_process.anonymous)
-        tokens += atomic_load_explicit(&inv_process.table->free_tokens, memory_order_relaxed);
-    unsigned count = tokens > 0 ? (unsigned)tokens : 0;
-    for (int core = 0; !inv_process.anonymous && core < (int)inv_process.ncores; core++) {
-        inv_word w = word_of(core);
-        bool is_free = inv_word_holder(w) == INV_NOBODY && !inv_word_reclaim(w);
-        count += is_free || inv_word_holder(w) == inv_own_name() || inv_word_owner(w) == inv_own_name();
-    }
-    return count;
-}
-
 int inv_some_held_core(unsigned k)
 {
     inv_assert(inv_process.ncores > 0);

@@ -14,9 +14,6 @@
  * about; INV_NO_CORE: none. */
 bool inv_core_is_held(int core);
 int inv_some_held_core(unsigned k);
-/* How many cores this process owns, holds, or could borrow now; with a token one more.  A hint: others take and give
- * cores meanwhile. */
-unsigned inv_cores_in_reach(void);
 /* The lowest core that this process owns; INV_NO_CORE when it owns none. */
 int inv_first_owned_core(void);
 /* Is `hold` a core of this process, and `tid` the thread that holds it? */

@@ -276,68 +276,6 @@ def test_other_blas_libraries_keep_their_threads(blas_threads, condition, file, 
     assert found == ["4", "4", "4", "3"]
 
 
-ASKING_BLAS = """
-#include <omp.h>
-int openblas_get_parallel(void);
-int asks(void);
-int openblas_get_parallel(void) { return 2; }
-int asks(void) { return omp_get_max_threads(); }
-"""
-# Waits until all programs are there, and again before it ends: each has its core all the time.
-ASKING_USER = r"""
-#include <dirent.h>
-#include <fcntl.h>
-#include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-int asks(void);
-static void meet(const char *directory, const char *when, int count)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s%d", directory, when, (int)getpid());
-    close(open(path, O_CREAT | O_WRONLY, 0600));
-    for (int there = 0; there < count; usleep(1000)) {
-        DIR *all = opendir(directory);
-        there = 0;
-        for (struct dirent *e; all && (e = readdir(all));)
-            there += !strncmp(e->d_name, when, strlen(when));
-        closedir(all);
-    }
-}
-int main(int argc, char **argv)
-{
-    int own = omp_get_max_threads(), one = atoi(argv[3]);
-    #pragma omp parallel
-    own += omp_get_thread_num() > own;
-    meet(argv[1], "begin", atoi(argv[2]));
-    for (int i = 0; i < 60000 && (asks() == 1) != one; i++)
-        usleep(1000);
-    printf("%d %d %d\n", argc, (asks() == 1) == one, own == omp_get_max_threads());
-    meet(argv[1], "end", atoi(argv[2]));
-    return 0;
-}
-"""
-
-
-@pytest.mark.parametrize("condition, variables, one", [
-    ("one-core", {}, 1), ("pair", {}, 1), ("managed", {}, 0), ("unmanaged", {}, 0),
-    ("pair", {"OMP_NUM_THREADS": "3"}, 0)], ids=["core", "pair", "alone", "unmanaged", "chosen"])
-def test_openblas_on_openmp_has_one_thread_where_the_process_has_one_core(
-        condition, variables, one, in_condition, run_program, tmp_path):
-    library = compile_text(tmp_path / "libopenblas-asks.so", ASKING_BLAS, "-fopenmp", "-shared",
-                           "-fPIC")
-    program = compile_text(tmp_path / "user", ASKING_USER, "-fopenmp", library,
-                           f"-Wl,-rpath,{tmp_path}")
-    words, environment, count = in_condition(condition)
-    met = tmp_path / "met"
-    met.mkdir()
-    done = run_program([*words, program, met, str(count), str(one)],
-                       env={**environment, **variables}, timeout=100)
-    assert done.stdout == count * "4 1 1\n"
-
-
 # --- tools that look into the process
 
 
