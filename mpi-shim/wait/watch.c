@@ -116,16 +116,9 @@ static void start_clock(void)
     ring_others();
 }
 
-/* Where calls are mostly quick, the clock is read some polls later. */
-static bool is_early(void)
-{
-    return shim_watch.polls < 4 * SHIM_WATCH_POLLS &&
-           atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed) >= 8;
-}
-
 static void spin_in_call(void)
 {
-    if (shim_watch.start == 0 && is_early())
+    if (shim_watch.start == 0 && shim_watch.polls < SHIM_QUICK_POLLS)
         return;
     if (shim_watch.start == 0)
         start_clock();

@@ -42,8 +42,9 @@ struct shim_watch {
 extern __thread struct shim_watch shim_watch
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* After so many polls a call has become a wait. */
-enum { SHIM_WATCH_POLLS = 16 };
+/* The clock is read at every SHIM_WATCH_POLLS-th poll.  A call is over quickly if it has fewer than SHIM_QUICK_POLLS: a
+ * message of a few bytes comes within 50 polls between cores that are far from each other. */
+enum { SHIM_WATCH_POLLS = 16, SHIM_QUICK_POLLS = 64 };
 void shim_watch_abandoned(void);
 void shim_watch_waited(void);
 
