@@ -21,6 +21,20 @@ from lib.processes import opened
 from lib.waiting import PATIENCE_S, eventually, until
 
 
+def fd_holder_of(socket):
+    """The pid of the descriptor holder of the rmd at this socket; None if there is none."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if "(rmd-fd-holder)" not in (process / "stat").read_text():
+                continue
+            unix = Path("/proc/net/unix").read_text()
+            links = opened(process.name).values()
+            if any(f"socket:[{line.split()[6]}]" in links for line in unix.splitlines()
+                   if line.endswith(f" {socket}{HOLDER_SUFFIX}")):
+                return int(process.name)
+    return None
+
+
 class Service:
     """A service that runs."""
 
@@ -94,16 +108,7 @@ class Service:
 
     def fd_holder(self):
         """The pid of the descriptor holder; None if there is none."""
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if "(rmd-fd-holder)" not in (process / "stat").read_text():
-                    continue
-                unix = Path("/proc/net/unix").read_text()
-                links = opened(process.name).values()
-                if any(f"socket:[{line.split()[6]}]" in links for line in unix.splitlines()
-                       if line.endswith(f" {self.name}{HOLDER_SUFFIX}")):
-                    return int(process.name)
-        return None
+        return fd_holder_of(self.name)
 
     def memory_of_holder(self, name):
         """The files in /proc of the holder's memory files of this name."""
