@@ -72,8 +72,8 @@ static unsigned add_own_cores (struct gomp_dealt_cores *to)
     return found;
 }
 
-/* Are the region's implicit tasks to be dealt to cores?  Else all cores take from one range.  short: they are.  Few cores
- * of which the process owns one: the other one comes seldom, and what is short is over before. */
+/* Are the region's implicit tasks to be dealt to cores?  Else all cores take from one range.
+ *   is_short  they are short: where the process owns one of few cores, they are over before another one comes */
 static bool find_dealt_cores (const struct gomp_region *region, struct gomp_ticket_ways ways, bool is_short,
                               struct gomp_dealt_cores *to)
 {

@@ -71,36 +71,16 @@ static bool is_one_of (const char *name, const char *const *names)
     return false;
 }
 
-/* Symbols of other objects come before those that the object's hash table knows.  Where it knows none, as in
- * programs at fixed addresses, all are of other objects: linkers put the text of their names behind them. */
-static size_t count_used (const uint32_t *hash, const ElfW(Sym) *symbols, const char *text)
-{
-    enum { BUCKETS, FIRST_DEFINED, FILTER_WORDS, HEAD = 4 };
-    const uint32_t *buckets = hash + HEAD + hash[FILTER_WORDS] * (sizeof(ElfW(Addr)) / sizeof *hash);
-    for (uint32_t i = 0; i < hash[BUCKETS]; i++)
-        if (buckets[i] != 0)
-            return hash[FIRST_DEFINED];
-    return text > (const char *)symbols ? (size_t)(text - (const char *)symbols) / sizeof *symbols : 0;
-}
+/* An object's symbols, and its hash table of those that it defines: `buckets` of them, in each one the symbols' hashes in
+ * sequence, of which the last one is odd. */
+struct symbols {
+    const ElfW(Sym) *symbol;
+    const char *text;
+    uint32_t nbuckets, first_defined;
+    const uint32_t *buckets, *hashes;
+};
 
-bool gomp_object_uses (const struct dl_phdr_info *info, const char *const *names)
-{
-    const ElfW(Dyn) *strings = dynamic_entry(info, DT_STRTAB), *hash = dynamic_entry(info, DT_GNU_HASH),
-                    *table = dynamic_entry(info, DT_SYMTAB);
-    if (!strings || !hash || !table)
-        return false;
-    const ElfW(Sym) *symbols = address_of(info, table);
-    const char *text = address_of(info, strings);
-    size_t count = count_used(address_of(info, hash), symbols, text);
-    for (size_t i = 1; i < count; i++)
-        if (symbols[i].st_shndx == SHN_UNDEF && is_one_of(text + symbols[i].st_name, names))
-            return true;
-    return false;
-}
-
-/* By the object's hash table: buckets of symbols, each with its symbols' hashes in sequence, of which the last one is
- * odd. */
-bool gomp_object_defines (const struct dl_phdr_info *info, const char *name)
+static bool read_symbols (const struct dl_phdr_info *info, struct symbols *s)
 {
     enum { BUCKETS, FIRST_DEFINED, FILTER_WORDS, HEAD = 4 };
     const ElfW(Dyn) *strings = dynamic_entry(info, DT_STRTAB), *hash = dynamic_entry(info, DT_GNU_HASH),
@@ -108,19 +88,48 @@ bool gomp_object_defines (const struct dl_phdr_info *info, const char *name)
     if (!strings || !hash || !table)
         return false;
     const uint32_t *head = address_of(info, hash);
-    const uint32_t *buckets = head + HEAD + head[FILTER_WORDS] * (sizeof(ElfW(Addr)) / sizeof *head);
-    const uint32_t *hashes = buckets + head[BUCKETS];
-    const ElfW(Sym) *symbols = address_of(info, table);
+    s->symbol = address_of(info, table);
+    s->text = address_of(info, strings);
+    s->nbuckets = head[BUCKETS];
+    s->first_defined = head[FIRST_DEFINED];
+    s->buckets = head + HEAD + head[FILTER_WORDS] * (sizeof(ElfW(Addr)) / sizeof *head);
+    s->hashes = s->buckets + s->nbuckets;
+    return true;
+}
+
+/* Symbols of other objects come before those that the object's hash table knows.  Where it knows none, as in
+ * programs at fixed addresses, all are of other objects: linkers put the text of their names behind them. */
+static size_t count_used (const struct symbols *s)
+{
+    for (uint32_t i = 0; i < s->nbuckets; i++)
+        if (s->buckets[i] != 0)
+            return s->first_defined;
+    const char *first = (const char *)s->symbol;
+    return s->text > first ? (size_t)(s->text - first) / sizeof *s->symbol : 0;
+}
+
+bool gomp_object_uses (const struct dl_phdr_info *info, const char *const *names)
+{
+    struct symbols s;
+    size_t count = read_symbols(info, &s) ? count_used(&s) : 0;
+    for (size_t i = 1; i < count; i++)
+        if (s.symbol[i].st_shndx == SHN_UNDEF && is_one_of(s.text + s.symbol[i].st_name, names))
+            return true;
+    return false;
+}
+
+bool gomp_object_defines (const struct dl_phdr_info *info, const char *name)
+{
+    struct symbols s;
     uint32_t wanted = 5381;
     for (const char *c = name; *c; c++)
         wanted = wanted * 33 + (unsigned char)*c;
-    uint32_t i = head[BUCKETS] ? buckets[wanted % head[BUCKETS]] : 0;
-    if (i < head[FIRST_DEFINED])
-        return false;
+    uint32_t i = read_symbols(info, &s) && s.nbuckets > 0 ? s.buckets[wanted % s.nbuckets] : 0;
+    if (i == 0 || i < s.first_defined)
+        return false; /* an empty bucket */
     for (;; i++) {
-        uint32_t its = hashes[i - head[FIRST_DEFINED]];
-        if ((its | 1) == (wanted | 1) &&
-            strcmp((const char *)address_of(info, strings) + symbols[i].st_name, name) == 0)
+        uint32_t its = s.hashes[i - s.first_defined];
+        if ((its | 1) == (wanted | 1) && strcmp(s.text + s.symbol[i].st_name, name) == 0)
             return true;
         if (its & 1)
             return false;

@@ -145,7 +145,7 @@ static void watch_lender(struct rmd_domain *d, unsigned core, uint64_t now, uint
         h->awake = ready;
 }
 
-static void note_loan(struct rmd_blocked *b)
+static void record_loan(struct rmd_blocked *b)
 {
     b->fruitless = 0;
     b->lent_ns = inv_now_ns();
@@ -158,7 +158,7 @@ static void lend_core(struct rmd_domain *d, unsigned core)
     h->awake = false;
     if (!h->lent)
         return;
-    note_loan(&d->blocked);
+    record_loan(&d->blocked);
     set_slice(d, h, false);
     inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
@@ -220,7 +220,7 @@ static void lend_tokens(struct rmd_domain *d, unsigned slot)
     if (!rmd_domain_lend_tokens(d, slot))
         return;
     d->blocked.process[slot].tokens_lent = true;
-    note_loan(&d->blocked);
+    record_loan(&d->blocked);
 }
 
 static void take_tokens_back(struct rmd_domain *d, unsigned slot)
