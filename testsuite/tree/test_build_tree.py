@@ -241,11 +241,12 @@ def test_each_benchmark_has_a_row_in_the_table_of_measurements(top):
     for line in (top / "doc/measurements.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")]
         if len(cells) == 8:  # with what is before the first and after the last
-            rows[cells[1]] = cells
+            rows.setdefault(cells[1], []).append(cells)
     for name in listed:
-        *_, measured, goal, limit, _ = rows[f"`{name}`"]
-        assert measured and re.search(r"\d", goal), name
-        assert "**" not in goal + limit, f"{name}: what is measured is where the goal belongs"
+        here = rows[f"`{name}`"]
+        assert any(measured and re.search(r"\d", goal) for *_, measured, goal, _, _ in here), name
+        for *_, goal, limit, _ in here:
+            assert "**" not in goal + limit, f"{name}: what is measured is where the goal belongs"
 
 
 def distcheck(build):
