@@ -142,13 +142,15 @@ static void yield_in_call(bool library_yields, bool due)
 
 /* The kernel moves only threads that wake up.  Of four ranks that yield to each other on two cores
  * it may leave three on one core for half a second, and all ranks wait for those.  So each rank
- * moves to the core of its own number, and may be moved from there at once. */
+ * moves to a core of its part of the cores, and may be moved from there at once.  Ranks of neighbouring
+ * numbers have the same core: they exchange most messages. */
 static void spread_ranks(void)
 {
     struct inv_cpus now;
     struct inv_table *t = inv_process.table;
-    inv_assert(shim_world.me >= 0 && inv_process.ncores > 0);
-    int cpu = inv_core_at(t, (unsigned)shim_world.me % inv_process.ncores)->os_cpu;
+    inv_assert(shim_world.me >= 0 && shim_world.me < shim_world.domain_ranks && inv_process.ncores > 0);
+    unsigned core = (unsigned)shim_world.me * inv_process.ncores / (unsigned)shim_world.domain_ranks;
+    int cpu = inv_core_at(t, core)->os_cpu;
     if (cpu < 0 || cpu >= INV_MAX_CPUS || sched_getcpu() == cpu || inv_thread_pinned() ||
         inv_cpus_get(0, &now) != 0 || !inv_cpus_has(&now, (size_t)cpu))
         return;
