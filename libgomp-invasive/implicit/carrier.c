@@ -5,13 +5,13 @@
 #include "carrier.h"
 #include "context.h"
 #include "cores.h"
-#include "member.h"
 #include "overflow.h"
 #include "process.h"
 #include "ready.h"
 #include "region.h"
 #include "spin.h"
 #include "suspended.h"
+#include "team_thread.h"
 #include "unheld.h"
 #include <string.h>
 
@@ -511,7 +511,7 @@ static bool run_in_context (struct gomp_region *region)
 {
     unsigned id;
     bool found = false;
-    while (gomp_member_run_next(region, !found, &id)) {
+    while (gomp_team_thread_run_next(region, !found, &id)) {
         found = true;
         add_ended_task(region, id);
         if (!may_go_on())
@@ -532,7 +532,7 @@ static void context_main (struct gomp_context *self)
         inv_assert(c->running == self && c->ended == NULL);
         c->barren = !found;
         c->ended = self;
-        /* The caller is no member of the region, and contexts that have arrived may be run to their end by
+        /* The caller is no thread of the team, and contexts that have arrived may be run to their end by
          * other carriers once they are counted: the team must stay until we have left it. */
         if (!found && c->arrivals.count > 0) {
             struct gomp_region *region = c->arrivals.region;

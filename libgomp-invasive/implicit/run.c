@@ -7,10 +7,10 @@
 #include "context.h"
 #include "cores.h"
 #include "history.h"
-#include "member.h"
 #include "points.h"
 #include "ready.h"
 #include "suspended.h"
+#include "team_thread.h"
 #include "unheld.h"
 #include <sys/resource.h>
 
@@ -22,7 +22,7 @@ static unsigned run_tickets (struct gomp_region *region)
 {
     unsigned id, done = 0;
     uint64_t over[GOMP_VACANT_WORDS] = {0};
-    while (gomp_member_run_next(region, done == 0, &id)) {
+    while (gomp_team_thread_run_next(region, done == 0, &id)) {
         gomp_number_set(over, id);
         done++;
         if (!gomp_holds_core())
@@ -47,7 +47,7 @@ static bool serve_region (struct gomp_region *region)
     unsigned done = run_tickets(region);
     if (done == 0)
         return false;
-    gomp_member_forget();
+    gomp_team_thread_forget();
     gomp_region_leave(region, done * GOMP_UNFINISHED_ONE);
     return true;
 }
@@ -163,9 +163,9 @@ void gomp_master_share (struct gomp_region *region)
         }
         unsigned done = run_tickets(region);
         inv_assert(done < region->start.nthreads);
-        gomp_member_become(region, 0);
+        gomp_team_thread_become(region, 0);
         if (__builtin_expect(gomp_places_list != NULL, 0))
-            gomp_member_take_place(region, 0);
+            gomp_team_thread_take_place(region, 0);
         gomp_region_leave(region, done * GOMP_UNFINISHED_ONE);
         gomp_hold_checkpoint();
     }

@@ -60,7 +60,7 @@ static unsigned fit_team (unsigned wanted, unsigned cores)
 {
     enum { PART = 8 /* of what is left, for threads that the user has not asked for */,
            AMPLE = 16 /* a smaller part than this, or than the cores, is little */,
-           OTHERS = 2 /* threads of ours that are no member of a team: watchdog, free worker */ };
+           OTHERS = 2 /* threads of ours in no team: watchdog, free worker */ };
     unsigned long left = gomp_threads_left(), n = left / PART + 1;
     size.few_threads = n < cores || n < AMPLE;
     if (!size.few_threads)

@@ -175,7 +175,7 @@ static void grow_workers (gomp_simple_barrier_t *dock, unsigned nthreads)
 }
 
 /* gomp_managed_threads tells spinning threads whether they are more than the processors.
- * Parked members of an earlier, larger team do not count. */
+ * Parked workers that only an earlier, larger team has used do not count. */
 static void count_threads (struct gomp_thread_pool *pool, unsigned nthreads)
 {
     unsigned before = pool->threads_used ? pool->threads_used : 1;

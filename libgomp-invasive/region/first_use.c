@@ -44,7 +44,7 @@ static void begin_use (void)
     gomp_settle_default_team(); /* which the messages may show */
     gomp_messages_end(!gomp_other_copy_loaded());
     gomp_settle_teams();
-    /* Where a resource manager is to give cores out, threads are bound to those (member.c). */
+    /* Where a resource manager is to give cores out, threads are bound to those (team_thread.c). */
     if (gomp_global_icv.bind_var != omp_proc_bind_false && gomp_places_list && !inv_wanted())
         gomp_take_first_place();
 }

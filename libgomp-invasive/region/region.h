@@ -85,7 +85,7 @@ struct gomp_region {
      * queued.  A hint, set by a thread that queues one, cleared by a thread that finds none; says nothing of a
      * region that is closed. */
     _Atomic bool help __attribute__((aligned(64)));
-    _Atomic unsigned sleeping_members; /* in a barrier; seq_cst as `asleep` of gomp_team_tasks */
+    _Atomic unsigned barrier_sleepers; /* team threads; seq_cst as `asleep` of gomp_team_tasks */
     /* Written by the master before the region opens; relaxed: a thread that is not inside the gate may read the value
      * of the next region that uses the struct */
     _Atomic bool elastic __attribute__((aligned(64)));

@@ -6,11 +6,11 @@
 #include "bound.h"
 #include "help.h"
 #include "hold.h"
-#include "member.h"
 #include "points.h"
 #include "process.h"
 #include "region.h"
 #include "taskpool.h"
+#include "team_thread.h"
 #include "thread_limits.h"
 #include "threads.h"
 #include "unheld.h"
@@ -101,9 +101,9 @@ static void run_assigned (struct gomp_region *region, unsigned id, struct gomp_w
 {
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
     inv_assert(id > 0 && id < region->start.nthreads);
-    gomp_member_become(region, id);
-    gomp_member_run(region, id);
-    gomp_member_forget();
+    gomp_team_thread_become(region, id);
+    gomp_team_thread_run(region, id);
+    gomp_team_thread_forget();
     gomp_region_leave(region, GOMP_UNFINISHED_ONE);
     struct linger l = {region, epoch, self, *seen};
     linger_in_region(&l, id);

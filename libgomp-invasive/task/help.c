@@ -9,12 +9,12 @@
 #include "costs.h"
 #include "history.h"
 #include "hold.h"
-#include "member.h"
 #include "points.h"
 #include "process.h"
 #include "run.h"
 #include "taskpool.h"
 #include "tasks.h"
+#include "team_thread.h"
 #include "unheld.h"
 #include "waiting.h"
 #include <libinvasive/hold/strangers.h>
@@ -27,9 +27,9 @@ static bool core_called_back (void)
 static void help_as (struct gomp_region *region, unsigned id)
 {
     inv_assert((uint32_t)atomic_load_explicit(&region->gate, memory_order_relaxed) > 0);
-    gomp_member_become(region, id);
+    gomp_team_thread_become(region, id);
     gomp_tasks_help(region->start.team, core_called_back);
-    gomp_member_forget();
+    gomp_team_thread_forget();
 }
 
 bool gomp_region_help (struct gomp_region *region, uint32_t epoch, unsigned id)
@@ -44,7 +44,7 @@ bool gomp_region_help (struct gomp_region *region, uint32_t epoch, unsigned id)
 }
 
 /* A core has come in the middle of a region.  Use it for tasks: under a number whose implicit task
- * is over; or let a member go on that sleeps in a barrier. */
+ * is over; or let a team thread go on that sleeps in a barrier. */
 static bool help_elastic (struct gomp_region *region)
 {
     if (!gomp_region_enter(region))
@@ -56,12 +56,12 @@ static bool help_elastic (struct gomp_region *region)
         help_as(region, (unsigned)id);
         gomp_number_set(again, (unsigned)id);
         gomp_numbers_vacate(region, again);
-    } else if (region->elastic && atomic_load(&region->sleeping_members) > 0) {
+    } else if (region->elastic && atomic_load(&region->barrier_sleepers) > 0) {
         gomp_tasks_signal(gomp_team_tasks(region->start.team), 1);
         helped = called = true;
     }
     gomp_region_leave(region, GOMP_INSIDE_ONE);
-    /* The member may be a context in the list of a carrier that executes a long task. */
+    /* The team thread may be a context in the list of a carrier that executes a long task. */
     if (called)
         gomp_contexts_run_others();
     return helped;
@@ -95,7 +95,7 @@ static bool help_needed (struct gomp_region *region)
         !atomic_load_explicit(&region->elastic, memory_order_relaxed) ||
         atomic_load_explicit(&region->gate, memory_order_relaxed) == 0)
         return false;
-    uint64_t vacant = atomic_load_explicit(&region->sleeping_members, memory_order_relaxed);
+    uint64_t vacant = atomic_load_explicit(&region->barrier_sleepers, memory_order_relaxed);
     for (int word = 0; word < GOMP_VACANT_WORDS; word++)
         vacant |= atomic_load_explicit(&region->vacant[word], memory_order_relaxed);
     return vacant != 0;

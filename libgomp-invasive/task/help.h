@@ -12,8 +12,8 @@
 #pragma GCC visibility push(hidden)
 /* For free workers: tasks for which there is a thread number to run them under, or a thread that sleeps and has one. */
 extern const struct gomp_work_source gomp_explicit_tasks;
-/* Execute explicit tasks of an open region as member `id`, which has finished its
- * implicit task.  True: the thread has joined the region. */
+/* Execute explicit tasks of an open region as thread number `id`, whose implicit task is
+ * over.  True: the thread has joined the region. */
 extern bool gomp_region_help (struct gomp_region *, uint32_t epoch, unsigned id);
 extern void gomp_region_help_wanted (struct gomp_region *);
 /* A task has been queued. */
@@ -23,7 +23,7 @@ static inline void gomp_region_tasks_queued (struct gomp_region *region)
     if (__builtin_expect(!atomic_load(&region->help), 0))
         gomp_region_help_wanted(region);
 }
-/* A member that could execute any task has found none. */
+/* A team thread that could execute any task has found none. */
 extern void gomp_region_no_tasks (struct gomp_region *);
 /* The master, at the region's end: run the implicit tasks that have not started, help with explicit ones, and wait
  * for the rest. */

@@ -50,7 +50,7 @@ struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
     tasks->nthreads = team->nthreads;
     tasks->threshold = first_threshold(team->nthreads);
     tasks->used_slot = (struct gomp_task_slot **)&tasks->slot[n];
-    /* Several members may come here at once. */
+    /* Several team threads may come here at once. */
     /* seq_cst: partner is gomp_tasks_visible, called by a thread that is about to sleep */
     if (__atomic_compare_exchange_n(&team->own.tasks, &before, tasks, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_ACQUIRE))
@@ -271,7 +271,7 @@ void gomp_tasks_signal (struct gomp_team_tasks *tasks, int count)
     gomp_unpark((int *)&tasks->signal, count);
 }
 
-/* Wake a member that may run anything. */
+/* Wake a team thread that may run any task. */
 static void wake_any (struct gomp_team *team)
 {
     struct gomp_region *region = team->barrier.region;
@@ -813,15 +813,15 @@ static void sleep_at_barrier (struct wait *w)
     /* seq_cst: partners are gomp_queue_push and gomp_barrier_open */
     atomic_fetch_add(&tasks->asleep, GOMP_ANY);
     if (region)
-        atomic_fetch_add(&region->sleeping_members, 1);
+        atomic_fetch_add(&region->barrier_sleepers, 1);
     int signal = atomic_load(&tasks->signal);
     /* What follows looks by weaker loads, at the generation and at all queues. */
     atomic_thread_fence(memory_order_seq_cst);
     if (!w->done(w) && !(w->found = find_task(tasks, w->slot, NULL)))
         gomp_park((int *)&tasks->signal, signal);
-    unsigned members = region ? atomic_fetch_sub(&region->sleeping_members, 1) : 1;
+    unsigned sleepers = region ? atomic_fetch_sub(&region->barrier_sleepers, 1) : 1;
     uint64_t before = atomic_fetch_sub(&tasks->asleep, GOMP_ANY);
-    inv_assert(members > 0 && (uint32_t)before > 0);
+    inv_assert(sleepers > 0 && (uint32_t)before > 0);
 }
 
 /* No task is left, and implicit tasks have not arrived: some may not have been started yet. */

@@ -4,7 +4,7 @@
  *
  * The idea: a task that no thread would steal is run at once, in a struct on its creator's stack,
  * without any atomic operation (task.c).  Only when a thread idles or may soon, a task is queued:
- * in a deque of its creator's thread number (taskqueue.h), from where idle members steal
+ * in a deque of its creator's thread number (taskqueue.h), from where idle team threads steal
  * (taskrun.c).  That is the cut-off of "Handling Transient and Persistent Imbalance", VI and VII.
  *
  * Counting.  A team has no counter of tasks.  Each thread number counts what it has created and
@@ -92,10 +92,10 @@ struct gomp_shared_queue {
 };
 
 struct gomp_team_tasks {
-    /* Low half: members that look for any task and find none; high half: those that look for
-     * descendants of the task that they wait in.  Counts; hints for threads that create tasks. */
+    /* Low half: team threads that look for any task and find none; high half: those that look
+     * for descendants of the task that they wait in.  Counts; hints for threads that create tasks. */
     _Atomic uint64_t hungry;
-    /* The same for members that sleep.  seq_cst: partners are gomp_queue_push and after_queueing. */
+    /* The same for team threads that sleep.  seq_cst: partners are gomp_queue_push and after_queueing. */
     _Atomic uint64_t asleep;
     _Atomic unsigned shared_count; /* tasks in `shared` */
     _Atomic unsigned used;         /* slots in use; release/acquire, under lock */
@@ -103,7 +103,7 @@ struct gomp_team_tasks {
     int64_t threshold; /* of a thread number, at first */
     struct gomp_task_slot **used_slot; /* [nthreads], the first `used` are set */
     struct gomp_spinlock lock;
-    /* members that sleep in a barrier of a region that has tasks sleep on this */
+    /* team threads that sleep in a barrier of a region with tasks sleep on this */
     _Atomic int signal __attribute__((aligned(64)));
     struct gomp_shared_queue shared;
     /* tasks that were completed by threads outside the team */
@@ -122,7 +122,7 @@ extern void gomp_team_tasks_free (struct gomp_team *);
 extern struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *, unsigned id);
 
 /* That part; NULL: not made yet.  acquire; partner: the CAS of gomp_team_tasks_make, which any
- * member may have called, also while other members have found it. */
+ * team thread may have called, also while others have found it. */
 static inline struct gomp_team_tasks *gomp_team_tasks (struct gomp_team *team)
 {
     return __atomic_load_n(&team->own.tasks, __ATOMIC_ACQUIRE);
@@ -190,7 +190,7 @@ extern bool gomp_tasks_visible (struct gomp_team *);
 extern bool gomp_tasks_run (struct gomp_team *, bool (*enough) (void));
 /* Spin until over(arg) or a task is found, which is run; false: it is time to sleep. */
 extern bool gomp_tasks_idle (struct gomp_team *, bool (*over) (void *), void *arg);
-/* A member whose implicit task has ended runs tasks, until none is left or it has been idle for too
+/* A team thread whose implicit task has ended runs tasks, until none is left or it has been idle for too
  * long, or `enough`. */
 extern void gomp_tasks_help (struct gomp_team *, bool (*enough) (void));
 /* A task that may run now, or NULL; root: only a descendant of that one. */

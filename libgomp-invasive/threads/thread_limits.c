@@ -235,7 +235,7 @@ static unsigned long left_of_groups (void)
 
 bool gomp_space_to_join (unsigned nthreads)
 {
-    enum { OTHERS = 3 /* threads of ours that are no member of a team: background, watchdog, free worker */ };
+    enum { OTHERS = 3 /* threads of ours in no team: background, watchdog, free worker */ };
     unsigned long space = limit_of(RLIMIT_AS), pages;
     char text[256];
     if (space == NO_LIMIT || !read_file("/proc/self/statm", text, sizeof text) ||

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * member.c - see member.h.
+ * team_thread.c - see team_thread.h.
  */
-#include "member.h"
+#include "team_thread.h"
 #include "costs.h"
 #include "places.h"
 #include "process.h"
 #include "watchdog.h"
 #include <libinvasive/process/tool.h>
 
-void gomp_member_become (struct gomp_region *region, unsigned id)
+void gomp_team_thread_become (struct gomp_region *region, unsigned id)
 {
     struct gomp_thread *thr = gomp_thread();
     const struct gomp_region_start *s = &region->start;
@@ -25,7 +25,7 @@ void gomp_member_become (struct gomp_region *region, unsigned id)
     gomp_league_join(thr, s->league);
 }
 
-void gomp_member_take_place (struct gomp_region *region, unsigned id)
+void gomp_team_thread_take_place (struct gomp_region *region, unsigned id)
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_place_choice choice = gomp_place_of(&region->start, id);
@@ -36,7 +36,7 @@ void gomp_member_take_place (struct gomp_region *region, unsigned id)
     thr->place = choice.place;
 }
 
-/* Become thread number `id` after another one of the same region. */
+/* The thread has another number of the same team. */
 static inline void change_number (struct gomp_region *region, unsigned id)
 {
     struct gomp_thread *thr = gomp_thread();
@@ -46,7 +46,7 @@ static inline void change_number (struct gomp_region *region, unsigned id)
     thr->task = &region->start.team->implicit_task[id];
 }
 
-/* The thread is a member already. */
+/* The thread has the number already. */
 static inline void start_implicit_task (struct gomp_region *region, unsigned id)
 {
     struct gomp_thread *thr = gomp_thread();
@@ -61,10 +61,10 @@ static inline void start_implicit_task (struct gomp_region *region, unsigned id)
     thr->task->icv.bind_var = s->bind_var;
     thr->task->taskgroup = s->taskgroup;
     if (__builtin_expect(gomp_places_list != NULL, 0))
-        gomp_member_take_place(region, id);
+        gomp_team_thread_take_place(region, id);
 }
 
-void gomp_member_run (struct gomp_region *region, unsigned id)
+void gomp_team_thread_run (struct gomp_region *region, unsigned id)
 {
     start_implicit_task(region, id);
     INV_TELL(task_begin(region->start.team, id));
@@ -75,7 +75,7 @@ void gomp_member_run (struct gomp_region *region, unsigned id)
     INV_TELL(task_end(region->start.team, id));
 }
 
-void gomp_member_forget (void)
+void gomp_team_thread_forget (void)
 {
     struct gomp_thread *thr = gomp_thread();
     thr->ts.team = NULL;
@@ -85,16 +85,16 @@ void gomp_member_forget (void)
     thr->task = NULL;
 }
 
-bool gomp_member_run_next (struct gomp_region *region, bool first, unsigned *id)
+bool gomp_team_thread_run_next (struct gomp_region *region, bool first, unsigned *id)
 {
     if (!gomp_ticket_take(&region->tickets, inv_hold, !first, id))
         return false;
     if (__builtin_expect(inv_hold == INV_HOLD_NONE, 0))
         gomp_progress_count_extra();
     if (first)
-        gomp_member_become(region, *id);
+        gomp_team_thread_become(region, *id);
     else
         change_number(region, *id);
-    gomp_member_run(region, *id);
+    gomp_team_thread_run(region, *id);
     return true;
 }
