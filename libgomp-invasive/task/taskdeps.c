@@ -3,7 +3,7 @@
  * taskdeps.c - dependences between the children of a task.
  *
  * The parent has a table from addresses to their last users: a *set* of children that may run
- * at the same time (one writer, or many readers), and the set before it, which new members of the
+ * at the same time (one writer, or many readers), and the set before it, which new elements of the
  * current set must wait for.  Only the thread that executes the parent touches the table.
  *
  * A child with dependences that could not run at once has a node: how many nodes it waits for, and
@@ -11,7 +11,7 @@
  * child may end on another thread.  A node has a count of references: one of its task, and one of
  * each set that it is in.
  *
- * mutexinoutset: the members of such a set run in any order but one at a time.  Each address has a
+ * mutexinoutset: the children of such a set run in any order but one at a time.  Each address has a
  * token; a child takes those of all its addresses when it has nothing else to wait for, in one go
  * or not at all, and gives them back when it is complete.
  */
@@ -49,10 +49,10 @@ struct tokens {
     struct token *token[]; /* by rising address */
 };
 
-/* Membership of a node in a set. */
-struct member {
+/* A node in a set. */
+struct element {
     struct gomp_dep_node *node;
-    struct member *next;
+    struct element *next;
 };
 
 struct gomp_dep_node {
@@ -74,11 +74,11 @@ struct gomp_dep_node {
     struct edges *more;
     struct tokens *tokens; /* to be taken before the task may run */
     struct gomp_dep_node *to[EDGES_INLINE];
-    struct member member[];
+    struct element element[];
 };
 
 struct set {
-    struct member *first, *last;
+    struct element *first, *last;
 };
 
 struct entry {
@@ -239,7 +239,7 @@ static void init_node (struct gomp_dep_node *node, struct gomp_task *task)
 static struct gomp_dep_node *make_node (struct gomp_task *task, size_t ndeps)
 {
     struct gomp_dep_node *node;
-    size_t bytes = sizeof *node + ndeps * sizeof node->member[0];
+    size_t bytes = sizeof *node + ndeps * sizeof node->element[0];
     int class = gomp_pool_class(bytes);
     node = class < 0 ? gomp_malloc(bytes) : gomp_pool_alloc(class);
     init_node(node, task);
@@ -276,10 +276,10 @@ static void add_edge (struct gomp_dep_node *earlier, struct gomp_dep_node *node)
 
 static void drop_first (struct set *set)
 {
-    struct member *m = set->first;
-    inv_assert(m->next != NULL || m == set->last);
-    set->first = m->next;
-    release_node(m->node);
+    struct element *x = set->first;
+    inv_assert(x->next != NULL || x == set->last);
+    set->first = x->next;
+    release_node(x->node);
 }
 
 static void clear_set (struct set *set)
@@ -288,7 +288,7 @@ static void clear_set (struct set *set)
         drop_first(set);
 }
 
-/* Forget the oldest members that have finished; members are entered in order of creation, and
+/* Forget the oldest elements that have finished; elements are entered in order of creation, and
  * mostly finish so. */
 static void prune_set (struct set *set)
 {
@@ -296,31 +296,31 @@ static void prune_set (struct set *set)
         drop_first(set);
 }
 
-static void append_member (struct set *set, struct member *m, struct gomp_dep_node *node)
+static void append_element (struct set *set, struct element *x, struct gomp_dep_node *node)
 {
     prune_set(set);
-    m->node = node;
-    m->next = NULL;
+    x->node = node;
+    x->next = NULL;
     atomic_fetch_add_explicit(&node->references, 1, memory_order_relaxed);
     if (set->first)
-        set->last->next = m;
+        set->last->next = x;
     else
-        set->first = m;
-    set->last = m;
+        set->first = x;
+    set->last = x;
 }
 
 static void wait_for_set (struct set *set, struct gomp_dep_node *node)
 {
     prune_set(set);
-    for (struct member *m = set->first; m; m = m->next)
-        add_edge(m->node, node);
+    for (struct element *x = set->first; x; x = x->next)
+        add_edge(x->node, node);
 }
 
 static bool set_pending (struct set *set)
 {
     prune_set(set);
-    for (struct member *m = set->first; m; m = m->next)
-        if (!has_finished(m->node))
+    for (struct element *x = set->first; x; x = x->next)
+        if (!has_finished(x->node))
             return true;
     return false;
 }
@@ -509,8 +509,8 @@ static void enter_all_memory (struct gomp_deps *deps, struct gomp_dep_node *node
     atomic_fetch_add_explicit(&node->references, 1, memory_order_relaxed);
 }
 
-static void enter_one (struct gomp_task *parent, struct gomp_dep_node *node, struct member *member,
-                       const struct dep *d, size_t ndeps)
+static void enter_one (struct gomp_task *parent, struct gomp_dep_node *node,
+                       struct element *element, const struct dep *d, size_t ndeps)
 {
     struct entry *e = entry_for(parent, d->addr);
     if (e->current.first && e->current.last->node == node)
@@ -522,7 +522,7 @@ static void enter_one (struct gomp_task *parent, struct gomp_dep_node *node, str
         e->kind = d->kind;
     }
     wait_for_set(&e->before, node);
-    append_member(&e->current, member, node);
+    append_element(&e->current, element, node);
     if (d->kind == DEP_MUTEX)
         need_token(node, e, ndeps);
 }
@@ -547,7 +547,7 @@ bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **
             enter_all_memory(deps_of(parent), node);
             break;
         }
-        enter_one(parent, node, &node->member[i], &d, n);
+        enter_one(parent, node, &node->element[i], &d, n);
     }
     free(sorted);
     /* acq_rel: partner is finish_node, by the thread that finishes the last predecessor */
@@ -606,7 +606,7 @@ struct gomp_task *gomp_deps_leave (struct gomp_task *child)
 
 /* --- waiting for siblings without being one */
 
-/* The set that such a task waits for: members of a set of its own kind are no hindrance, but for
+/* The set that such a task waits for: elements of a set of its own kind do not hinder it, but for
  * those that run one at a time. */
 static struct set *relevant_set (struct entry *e, enum kind kind)
 {
