@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * test_split_stress.c - the shares of a split loop (loop/split.h) under fire: threads claim
+ * test_split_stress.c - the portions of a split loop (loop/split.h) under fire: threads claim
  * the chunks of one loop after another, for the number of milliseconds in argv[1].
  *
  * What it checks:
@@ -8,7 +8,7 @@
  *    threads that claim the same one;
  *  - no thread is needed: in each loop some come late or never, and some are held up in the
  *    middle, as implicit tasks are whose cores go; the others claim everything;
- *  - several threads may have the same own share, and a share may be no thread's.
+ *  - several threads may have the same own portion, and a portion may be no thread's.
  */
 #include "loop/split.h"
 
@@ -19,10 +19,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { THREADS = 4, MAX_SHARES = 5, MAX_CHUNKS = 300 };
+enum { THREADS = 4, MAX_PORTIONS = 5, MAX_CHUNKS = 300 };
 
-static struct gomp_share shares[MAX_SHARES];
-static unsigned nshares, nchunks;
+static struct gomp_portion portions[MAX_PORTIONS];
+static unsigned nportions, nchunks;
 static unsigned char marks[MAX_CHUNKS];
 static pthread_barrier_t meet;
 static bool over; /* written between two barriers */
@@ -30,7 +30,7 @@ static _Atomic unsigned long thefts, absent;
 
 static _Noreturn void fail(const char *what, unsigned chunk)
 {
-    fprintf(stderr, "split: %s (chunk %u of %u, %u shares)\n", what, chunk, nchunks, nshares);
+    fprintf(stderr, "split: %s (chunk %u of %u, %u portions)\n", what, chunk, nchunks, nportions);
     abort();
 }
 
@@ -46,8 +46,8 @@ static void claim(unsigned own, unsigned *seed)
     uint32_t chunk;
     hold_up((unsigned)rand_r(seed) % 4);
     for (;;) {
-        if (!gomp_split_own(&shares[own], &chunk)) {
-            if (!gomp_split_steal(shares, nshares, own, &chunk))
+        if (!gomp_split_own(&portions[own], &chunk)) {
+            if (!gomp_split_steal(portions, nportions, own, &chunk))
                 return;
             thefts++;
         }
@@ -62,10 +62,10 @@ static void claim(unsigned own, unsigned *seed)
 
 static void begin_loop(unsigned *seed)
 {
-    nshares = 1 + (unsigned)rand_r(seed) % MAX_SHARES;
+    nportions = 1 + (unsigned)rand_r(seed) % MAX_PORTIONS;
     nchunks = (unsigned)rand_r(seed) % MAX_CHUNKS;
     memset(marks, 0, sizeof marks);
-    gomp_split_init(shares, nshares, nchunks);
+    gomp_split_init(portions, nportions, nchunks);
 }
 
 static void check_loop(void)
@@ -83,7 +83,7 @@ static void *thread_main(void *arg)
         if (over)
             return NULL;
         if (me == 0 || (unsigned)rand_r(&seed) % 4)
-            claim((unsigned)rand_r(&seed) % nshares, &seed);
+            claim((unsigned)rand_r(&seed) % nportions, &seed);
         else
             absent++;
         pthread_barrier_wait(&meet);

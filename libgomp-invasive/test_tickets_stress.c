@@ -9,12 +9,12 @@
  *  - every implicit task is run once, and by a thread that sees what the master has written,
  *    which is not atomic (ThreadSanitizer watches): also when workers come late, from another
  *    region, when two believe that they hold the same core, and when they have no core or one
- *    without a share;
+ *    without a portion;
  *  - dealt among cores, each core has neighbouring ones, the same in every region, and others take
  *    from its end;
  *  - the master leaves a region after the last access of the last worker;
  *  - an implicit task may wait for another one of the same batch although all workers sleep that
- *    found nothing before the batch was in its share: a run that hangs is ended by an alarm.
+ *    found nothing before the batch was in its portion: a run that hangs is ended by an alarm.
  */
 #define _GNU_SOURCE
 #include "libgomp.h"
@@ -114,11 +114,11 @@ static void take_tickets (int hold, unsigned *seed)
         leave_gate(done);
 }
 
-/* A core with a share, most often; two threads may have the same; a core without; none. */
+/* A core with a portion, most often; two threads may have the same; a core without; none. */
 static int some_hold (unsigned *seed)
 {
     static const int holds[] = {
-        0, 1, 1, GOMP_TICKET_SHARES - 1, GOMP_TICKET_SHARES, INV_HOLD_NONE, 2, 0};
+        0, 1, 1, GOMP_TICKET_PORTIONS - 1, GOMP_TICKET_PORTIONS, INV_HOLD_NONE, 2, 0};
     return holds[(unsigned)rand_r(seed) % (sizeof holds / sizeof holds[0])];
 }
 
@@ -140,9 +140,9 @@ static const struct gomp_dealt_cores *some_cores (struct gomp_dealt_cores last[G
 {
     unsigned kind = (unsigned)rand_r(seed) % 3;
     int hold = some_hold(seed);
-    unsigned own = gomp_share_of(hold, inv_process.ncores);
+    unsigned own = gomp_portion_of(hold, inv_process.ncores);
     *alone = kind == 1;
-    if (kind == 0 || own == GOMP_TICKET_SHARES)
+    if (kind == 0 || own == GOMP_TICKET_PORTIONS)
         return NULL;
     struct gomp_dealt_cores *to = &last[*alone ? GOMP_DEAL_ALONE : GOMP_DEAL_ALL];
     if ((unsigned)rand_r(seed) % 4 > 0 && to->cores[to->first] > 0)
@@ -151,7 +151,7 @@ static const struct gomp_dealt_cores *some_cores (struct gomp_dealt_cores last[G
     to->first = own;
     to->cores[own] = 1;
     for (unsigned i = 0; kind == 2 && i < 6; i++)
-        to->cores[(unsigned)rand_r(seed) % GOMP_TICKET_SHARES] += i % 3;
+        to->cores[(unsigned)rand_r(seed) % GOMP_TICKET_PORTIONS] += i % 3;
     return to;
 }
 
@@ -187,7 +187,7 @@ static void run_region (uint32_t epoch, unsigned *seed)
     atomic_store(&gate, 0);
     if (to)
         dealt++;
-    else if (atomic_load(&tickets.shared))
+    else if (atomic_load(&tickets.filled))
         together++;
     if (gomp_tickets_count(&tickets, epoch) != 0)
         fail("left over", 0);
@@ -214,12 +214,12 @@ static void check_dealt (uint32_t epoch)
     gomp_tickets_open(&tickets, epoch, 14, 0, (struct gomp_ticket_ways){0}, &to);
     expect(epoch, 6, 3);
     expect(epoch, 2, 10);
-    expect(epoch, 9, 13); /* the next share after its own is core 2's */
+    expect(epoch, 9, 13); /* the next portion after its own is core 2's */
     expect(epoch, 7, 7);
     expect(epoch, 5, 1);
     expect(epoch, 5, 2);
     if (gomp_ticket_take(&tickets, 5, true, &id))
-        fail("of another share, before the own is counted", id);
+        fail("of another portion, before the own is counted", id);
     expect(epoch, 5, 6); /* core 6's, from the end */
     expect(epoch, 6, 4);
     expect(epoch, INV_HOLD_NONE, 12);
@@ -236,7 +236,7 @@ int main (int argc, char **argv)
     uint64_t ms = (uint64_t)(argc > 1 ? atol(argv[1]) : 2000);
     unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     uint32_t epoch = UINT32_MAX - 100; /* wraps */
-    check_dealt(++epoch); /* what the shares begin with is written, */
+    check_dealt(++epoch); /* what the portions begin with is written, */
     check_dealt(++epoch); /* and is there */
     struct timespec ts;
     pthread_t threads[WORKERS];

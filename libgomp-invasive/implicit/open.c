@@ -47,9 +47,9 @@ static bool is_for_own_core (uint64_t core_ns)
            core_ns < OWN_CORE_NS;
 }
 
-static bool has_share (int hold)
+static bool has_portion (int hold)
 {
-    return gomp_share_of(hold, inv_process.ncores) < GOMP_TICKET_SHARES;
+    return gomp_portion_of(hold, inv_process.ncores) < GOMP_TICKET_PORTIONS;
 }
 
 /* Of two cores, each of which takes from an end of the range where that helps, both have the same half each
@@ -65,8 +65,8 @@ static unsigned add_own_cores (struct gomp_dealt_cores *to)
         inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word, memory_order_relaxed);
         if (inv_word_owner(w) != us || (int)core == inv_hold)
             continue;
-        inv_assert(gomp_share_of((int)core, ncores) < GOMP_TICKET_SHARES);
-        to->cores[gomp_share_of((int)core, ncores)]++;
+        inv_assert(gomp_portion_of((int)core, ncores) < GOMP_TICKET_PORTIONS);
+        to->cores[gomp_portion_of((int)core, ncores)]++;
         found++;
     }
     return found;
@@ -78,11 +78,11 @@ static bool find_dealt_cores (const struct gomp_region *region, struct gomp_tick
                               struct gomp_dealt_cores *to)
 {
     bool few = !ways.alone && inv_process.ncores <= FEW_CORES;
-    if (!has_share(inv_hold) || (few && (!is_short || inv_process.anonymous)))
+    if (!has_portion(inv_hold) || (few && (!is_short || inv_process.anonymous)))
         return false;
     memset(to->cores, 0, sizeof to->cores);
-    to->first = gomp_share_of(inv_hold, inv_process.ncores);
-    inv_assert(to->first < GOMP_TICKET_SHARES);
+    to->first = gomp_portion_of(inv_hold, inv_process.ncores);
+    inv_assert(to->first < GOMP_TICKET_PORTIONS);
     to->cores[to->first] = 1;
     if (ways.alone)
         return true;
@@ -152,7 +152,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
     /* Implicit tasks that wait as kernel threads would sleep there, and no other core may begin the rest. */
     bool can_be_alone = !outer && !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
-                        has_share(inv_hold);
+                        has_portion(inv_hold);
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
     struct gomp_dealt_cores to;
     uint32_t short_ns = task_ns < UINT32_MAX ? (uint32_t)task_ns : 0;

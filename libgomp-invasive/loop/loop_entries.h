@@ -35,7 +35,7 @@ static bool take_all (LOOP_T *istart, LOOP_T *iend)
     return *istart != *iend;
 }
 
-/* --- loops of OMP_SCHEDULE=auto that are dynamic: split into shares */
+/* --- loops of OMP_SCHEDULE=auto that are dynamic: split into portions */
 
 /* Number of chunks; in unsigned arithmetic, where nothing overflows. */
 static unsigned long long count_chunks (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr,
@@ -95,7 +95,7 @@ static bool split_next (struct gomp_work_share *ws, LOOP_T *istart, LOOP_T *iend
     if (__builtin_expect(own == 0, 0))
         thr->ts.static_trip = own = gomp_loop_own(ws) + 1UL;
     own--;
-    if (!gomp_split_own(&gomp_loop_shares(ws)[own], &chunk) &&
+    if (!gomp_split_own(&gomp_loop_portions(ws)[own], &chunk) &&
         !gomp_loop_steal(ws, (unsigned)own, &chunk))
         return false;
     unsigned long long size = (unsigned long long)ws->LOOP_F(chunk_size);

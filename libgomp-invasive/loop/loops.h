@@ -6,7 +6,7 @@
  * other entry points in front (loop_entries.h).  New in those:
  *  - a team of one takes the whole loop at once;
  *  - schedule(runtime) with OMP_SCHEDULE=auto learns (loop_auto.c); loops that are unbalanced are split into
- *    shares (split.h).
+ *    portions (split.h).
  * Every claim of a chunk is a scheduling point: see gomp_loop_checkpoint.
  */
 #ifndef GOMP_LOOPS_H
@@ -26,7 +26,7 @@ enum {
     LOOP_DOWN = 2,            /* in ws->mode: counts down; upstream's bit, in loop_ull.c */
     LOOP_SPLIT = 4,           /* above upstream's bits */
     LOOP_COUNTED = 8,         /* ordered and dynamic: the chunks are counted (loop_entries.h) */
-    LOOP_CHUNKS_PER_SHARE = 8 /* a loop of fewer is not worth splitting */
+    LOOP_CHUNKS_PER_PORTION = 8 /* a loop of fewer is not worth splitting */
 };
 
 /* Between two chunks: give the core up if its owner asks for it.  One load when not. */
@@ -59,23 +59,23 @@ static inline void gomp_loop_checkpoint (void)
  * turn is over. */
 #define LOOP_TURN_OVER (LOOP_LAST_TRIP >> 1)
 
-/* A split loop keeps its shares where an ordered one keeps its queue: upstream frees that
+/* A split loop keeps its portions where an ordered one keeps its queue: upstream frees that
  * with the work share.  The other fields of ordered loops hold what the claims need. */
-static inline struct gomp_share *gomp_loop_shares (const struct gomp_work_share *ws)
+static inline struct gomp_portion *gomp_loop_portions (const struct gomp_work_share *ws)
 {
-    uintptr_t align = __alignof__(struct gomp_share);
-    return (struct gomp_share *)(((uintptr_t)ws->ordered_team_ids + align - 1) & -align);
+    uintptr_t align = __alignof__(struct gomp_portion);
+    return (struct gomp_portion *)(((uintptr_t)ws->ordered_team_ids + align - 1) & -align);
 }
-#define loop_nshares ordered_num_used
+#define loop_nportions ordered_num_used
 #define loop_nchunks ordered_cur
 #define loop_auto ordered_owner /* number of the entry in the table of loop_auto.c, or 0 */
 
-/* Try to split a loop into shares; the caller has the work share for itself.  False: too few
+/* Try to split a loop into portions; the caller has the work share for itself.  False: too few
  * chunks, or no thread to share them with. */
 extern bool gomp_loop_split (struct gomp_work_share *, struct gomp_team *, unsigned long long chunks);
-/* The share that the calling thread begins with. */
+/* The portion that the calling thread begins with. */
 extern unsigned gomp_loop_own (const struct gomp_work_share *);
-/* Claim a chunk of a split loop for a thread whose own share is empty. */
+/* Claim a chunk of a split loop for a thread whose own portion is empty. */
 extern bool gomp_loop_steal (struct gomp_work_share *, unsigned own, uint32_t *chunk);
 
 /* ordered.c: the first chunk's turn comes; the caller has the work share for itself.  single: all
@@ -99,7 +99,7 @@ extern bool gomp_auto_splits (unsigned loop);
 /* A thread's static part begins and has ended. */
 extern void gomp_auto_part_begin (unsigned loop);
 extern void gomp_auto_part_end (unsigned loop, unsigned nthreads);
-/* A thread of the split loop has run out of its share and stolen. */
+/* A thread of the split loop has run out of its portion and stolen. */
 extern void gomp_auto_stole (unsigned loop);
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

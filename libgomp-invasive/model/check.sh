@@ -36,7 +36,7 @@ check_deque() {
 check_tickets() {
     pan_run=-m100000 # as above
     holds 'two regions'
-    holds 'a worker without a share' -DREGIONS=1 -DSHARELESS
+    holds 'a worker without a portion' -DREGIONS=1 -DNO_PORTION
     holds 'workers that help' -DREGIONS=1 -DHELPS=1
     holds 'two regions that are left to one core' -DALONE
     holds 'two regions that are dealt to the cores' -DDEALT

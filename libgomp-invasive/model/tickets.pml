@@ -8,14 +8,16 @@
  * workers take what they find, enter the gate to help with explicit tasks, and sleep when they find
  * nothing.  The first implicit task after the master's waits for the next one in a loop of its own:
  * its thread keeps its core.  Worker 2 believes that it holds the core of worker 1 (it has been
- * evicted and has not seen it), or, with SHARELESS, holds a core without a share.  How many tickets
- * are taken at once is left open.  There is no watchdog: nothing here heals what got lost.
+ * evicted and has not seen it), or, with NO_PORTION, holds a core without a portion.  How many
+ * tickets are taken at once is left open.  There is no watchdog: nothing here heals what got lost.
  *
- * With DEALT a region's implicit tasks are in the two shares from the beginning.  What each share begins with is
- * written when it is other than in the region before: each time, or, with SAME, the first time only.
+ * With DEALT a region's implicit tasks are in the two portions from the beginning.  What each
+ * portion begins with is written when it is other than in the region before: each time, or, with
+ * SAME, the first time only.
  *
- * With ALONE a region's implicit tasks are left to the master's core: in its share, where no other thread
- * looks.  The watchdog, which comes at any time, gives those of a region that lasts to all.
+ * With ALONE a region's implicit tasks are left to the master's core: in its portion, where no
+ * other thread looks.  The watchdog, which comes at any time, gives those of a region that lasts
+ * to all.
  *
  * With HELD the process does not say that it wants cores while it holds one for each implicit task: the
  * master's and those of the workers that are awake.
@@ -44,15 +46,15 @@
 #define CUT 2
 #else
 #define SIZE (region == 1 -> N : N - 1)
-#define CUT (region == 1 -> N : 1) /* the second share begins with none, then the first one does */
+#define CUT (region == 1 -> N : 1) /* the second portion begins with none, then the first one */
 #endif
-#define NS 2 /* shares */
+#define NS 2 /* portions */
 #define STEP(x) d_step { x }
 
-/* --- tickets: the word `left`, and the shares, each one word as well */
+/* --- tickets: the word `left`, and the portions, each one word as well */
 byte left_epoch, left_first, left_end, nthreads;
-byte share_epoch[NS], share_first[NS], share_end[NS];
-bool left_dealt;                      /* in `left`: a share that no thread has taken from is whole */
+byte portion_epoch[NS], portion_first[NS], portion_end[NS];
+bool left_dealt; /* in `left`: a portion that no thread has taken from is whole */
 byte begins_first[NS], begins_end[NS]; /* what that is; not one word */
 #ifdef DEALT
 #define DEALS 1
@@ -74,14 +76,14 @@ bool alone;       /* the region's tickets are left to the master */
 byte alive;       /* the epoch whose team is there; 0: none */
 bool ran[N];
 
-#define IS_EMPTY(i) (share_first[i] >= share_end[i])
+#define IS_EMPTY(i) (portion_first[i] >= portion_end[i])
 #define LEFT (left_end - left_first)
-#define IS_WHOLE(i, of) (DEALS && share_epoch[i] != of && left_epoch == of && left_dealt && \
+#define IS_WHOLE(i, of) (DEALS && portion_epoch[i] != of && left_epoch == of && left_dealt && \
                          begins_first[i] < begins_end[i])
-#define HAS_ANY(i, of) ((share_epoch[i] == of && !IS_EMPTY(i)) || IS_WHOLE(i, of))
+#define HAS_ANY(i, of) ((portion_epoch[i] == of && !IS_EMPTY(i)) || IS_WHOLE(i, of))
 
-/* ok: there are tickets, here or in shares; not those in shares that are unseen.  Two looks: what was taken from
- * the one in between and not put into the other yet is missed. */
+/* ok: there are tickets, here or in portions; not those in portions that are unseen.  Two looks:
+ * what was taken from the one in between and not put into the other yet is missed. */
 inline look_for_tickets(unseen)
 {
     STEP(ok = LEFT > 0; seen = left_epoch);
@@ -118,22 +120,23 @@ inline stop_wanting()
 
 /* --- taking */
 
-/* In a STEP: from share i, which has first .. end - 1. */
+/* In a STEP: from portion i, which has first .. end - 1. */
 inline cut(i, own, from, to)
 {
-    share_epoch[i] = epoch;
+    portion_epoch[i] = epoch;
     if
-    :: own -> id = from; share_first[i] = from + 1; share_end[i] = to
-    :: else -> id = to - 1; share_first[i] = from; share_end[i] = to - 1
+    :: own -> id = from; portion_first[i] = from + 1; portion_end[i] = to
+    :: else -> id = to - 1; portion_first[i] = from; portion_end[i] = to - 1
     fi
 }
 
 #if DEALS
-/* From share i.  What it begins with is read between two looks at `left`, of which `take` has had the first. */
+/* From portion i.  What it begins with is read between two looks at `left`, of which `take` has
+ * had the first. */
 inline take_from(i, own)
 {
     do
-    :: STEP(w_epoch = share_epoch[i]; lo = share_first[i]; hi = share_end[i]);
+    :: STEP(w_epoch = portion_epoch[i]; lo = portion_first[i]; hi = portion_end[i]);
         if
         :: w_epoch == epoch
         :: else ->
@@ -143,9 +146,9 @@ inline take_from(i, own)
 #endif
         fi;
         /* compare and exchange; `done` says more than ok: nothing is left, or it has been taken */
-        STEP(ok = lo < hi && share_epoch[i] == w_epoch &&
-                  (w_epoch == epoch -> share_first[i] == lo && share_end[i] == hi :
-                                       share_first[i] == w_first && share_end[i] == w_end);
+        STEP(ok = lo < hi && portion_epoch[i] == w_epoch &&
+                  (w_epoch == epoch -> portion_first[i] == lo && portion_end[i] == hi :
+                                       portion_first[i] == w_first && portion_end[i] == w_end);
              if
              :: ok -> cut(i, own, lo, hi)
              :: else
@@ -160,12 +163,12 @@ inline take_from(i, own)
     skip
 }
 #else
-/* From share i, by compare and exchange. */
+/* From portion i, by compare and exchange. */
 inline take_from(i, own)
 {
-    STEP(ok = share_epoch[i] == epoch && !IS_EMPTY(i);
+    STEP(ok = portion_epoch[i] == epoch && !IS_EMPTY(i);
          if
-         :: ok -> cut(i, own, share_first[i], share_end[i])
+         :: ok -> cut(i, own, portion_first[i], portion_end[i])
          :: else
          fi)
 }
@@ -188,7 +191,7 @@ inline take_count(n, hold)
 #define MAY_PUT(i) IS_EMPTY(i)
 #endif
 
-inline take_unshared(hold)
+inline take_from_left(hold)
 {
     if
     :: atomic { LEFT > 0 -> take_count(1, hold) }
@@ -203,8 +206,8 @@ inline take_unshared(hold)
         :: count > 1 ->
             at = hold;
             do
-            :: d_step { MAY_PUT(at) -> share_epoch[at] = epoch; share_first[at] = first;
-                        share_end[at] = id + count } break
+            :: d_step { MAY_PUT(at) -> portion_epoch[at] = epoch; portion_first[at] = first;
+                        portion_end[at] = id + count } break
             :: !MAY_PUT(at) -> at = (at + 1) % NS
             od;
             skip; /* a break may not lead into a d_step */
@@ -218,20 +221,20 @@ inline take_unshared(hold)
     fi
 }
 
-/* That of others' shares comes when what has been executed has been counted. */
+/* That of others' portions comes when what has been executed has been counted. */
 #define OWN_ONLY (DEALS && done > 0)
 
-/* ok: id is the taker's.  With BUG_OWN_WITHOUT_CAS the share's thread reads it, then writes it. */
+/* ok: id is the taker's.  With BUG_OWN_WITHOUT_CAS the portion's thread reads, then writes it. */
 inline take(hold)
 {
     STEP(epoch = left_epoch; was_dealt = left_dealt; ok = false);
     if
     :: hold < NS ->
 #ifdef BUG_OWN_WITHOUT_CAS
-        STEP(ok = share_epoch[hold] == epoch && !IS_EMPTY(hold); id = share_first[hold];
-             first = share_end[hold]);
+        STEP(ok = portion_epoch[hold] == epoch && !IS_EMPTY(hold); id = portion_first[hold];
+             first = portion_end[hold]);
         if
-        :: ok -> STEP(share_first[hold] = id + 1; share_end[hold] = first)
+        :: ok -> STEP(portion_first[hold] = id + 1; portion_end[hold] = first)
         :: else
         fi
 #else
@@ -241,7 +244,7 @@ inline take(hold)
     fi;
     if
     :: ok
-    :: else -> take_unshared(hold)
+    :: else -> take_from_left(hold)
     fi;
     if
     :: ok || OWN_ONLY
@@ -306,7 +309,7 @@ inline run_tickets(hold)
 
 /* --- the master */
 
-/* What share i begins with is other than in the region before. */
+/* What portion i begins with is other than in the region before. */
 inline renew(i, from, to)
 {
     if
@@ -340,7 +343,8 @@ inline open_region()
     STEP(nthreads = SIZE);
 #ifdef ALONE
     STEP(alone = true);
-    STEP(share_epoch[0] = region; share_first[0] = 1; share_end[0] = SIZE); /* as if it were dealt */
+    /* as if it were dealt */
+    STEP(portion_epoch[0] = region; portion_first[0] = 1; portion_end[0] = SIZE);
     STEP(left_epoch = region; left_first = SIZE; left_end = SIZE);
 #else
 #ifdef DEALT
@@ -502,7 +506,7 @@ init
 #endif
         run master();
         run worker(1, 1);
-#ifdef SHARELESS
+#ifdef NO_PORTION
         run worker(2, NS)
 #else
         run worker(2, 1)

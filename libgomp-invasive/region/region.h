@@ -187,7 +187,8 @@ static inline bool gomp_region_has_tickets (struct gomp_region *region)
 }
 /* Has any registered region? */
 extern bool gomp_tickets_left (void);
-/* The same for a thread that looks all the time: without tickets that threads have put into shares. */
+/* The same for a thread that looks all the time: without tickets that threads have put into
+ * portions. */
 extern bool gomp_tickets_in_sight (void);
 /* Are there any implicit tasks to start in contexts?  A hint. */
 static inline bool gomp_region_may_start (struct gomp_region *region)

@@ -9,10 +9,10 @@
 #include <string.h>
 
 enum {
-    LOOK_EVERY = 16, /* looks of a thread that spins between two into others' shares */
+    LOOK_EVERY = 16, /* looks of a thread that spins between two into others' portions */
     SHORT_NS = 2000,    /* an implicit task is taken with others when it is shorter, */
-    TOGETHER_NS = 2000, /* so many that they take about this long, and no more than a core's fair
-                           share of all, */
+    TOGETHER_NS = 2000, /* so many that they take about this long, and no more than an equal part
+                           for each core, */
     ALONE_NS = 200      /* but all that are left, if to have another core help would take longer */
 };
 
@@ -39,7 +39,7 @@ static bool is_empty (uint64_t range)
     return first_of(range) >= end_of(range);
 }
 
-/* --- shares */
+/* --- portions */
 
 static struct gomp_deal *deal_of (struct gomp_tickets *t, uint64_t left)
 {
@@ -47,70 +47,73 @@ static struct gomp_deal *deal_of (struct gomp_tickets *t, uint64_t left)
     return &t->deals[left >> GOMP_DEAL_SHIFT & 1];
 }
 
-/* Which shares may have tickets, as `left` says. */
-static uint64_t shares_of (struct gomp_tickets *t, uint64_t left)
+/* Which portions may have tickets, as `left` says. */
+static uint64_t portions_of (struct gomp_tickets *t, uint64_t left)
 {
-    return atomic_load_explicit(gomp_tickets_are_dealt(left) ? &deal_of(t, left)->shares : &t->shared,
+    bool dealt = gomp_tickets_are_dealt(left);
+    return atomic_load_explicit(dealt ? &deal_of(t, left)->portions : &t->filled,
                                 memory_order_relaxed);
 }
 
-/* What share i begins with in the region of `left`, in which no thread has taken from it; empty if the region is
- * over, or begins with none there. */
-static uint64_t __attribute__((noinline)) whole_share (struct gomp_tickets *t, unsigned i, uint64_t left)
+/* What portion i begins with in the region of `left`, in which no thread has taken from it; empty
+ * if the region is over, or begins with none there. */
+static uint64_t __attribute__((noinline)) whole_portion (struct gomp_tickets *t, unsigned i,
+                                                         uint64_t left)
 {
     struct gomp_deal *deal = deal_of(t, left);
     if (!gomp_tickets_are_dealt(left))
         return 0;
-    uint64_t shares = atomic_load_explicit(&deal->shares, memory_order_relaxed);
+    uint64_t portions = atomic_load_explicit(&deal->portions, memory_order_relaxed);
     uint32_t begins = atomic_load_explicit(&deal->begins[i], memory_order_relaxed);
     /* Partner: the fence of renew_deal. */
     atomic_thread_fence(memory_order_acquire);
     bool same = atomic_load_explicit(&t->left, memory_order_relaxed) == left;
-    return same && shares >> i & 1 ? left >> 32 << 32 | begins : 0;
+    return same && portions >> i & 1 ? left >> 32 << 32 | begins : 0;
 }
 
-/* What share i has, whose word is `range`. */
-static inline uint64_t share_now (struct gomp_tickets *t, unsigned i, uint64_t left, uint64_t range)
+/* What portion i has, whose word is `range`. */
+static inline uint64_t portion_now (struct gomp_tickets *t, unsigned i, uint64_t left,
+                                    uint64_t range)
 {
-    return __builtin_expect(range >> 32 == left >> 32, 1) ? range : whole_share(t, i, left);
+    return __builtin_expect(range >> 32 == left >> 32, 1) ? range : whole_portion(t, i, left);
 }
 
-/* From share i. */
+/* From portion i. */
 static inline __attribute__((always_inline)) bool take_from (struct gomp_tickets *t, unsigned i,
                                                              uint64_t left, bool own, unsigned *id)
 {
-    inv_assert(i < GOMP_TICKET_SHARES);
-    struct gomp_ticket_share *share = &t->share[i];
-    uint64_t word = atomic_load_explicit(&share->range, memory_order_relaxed), now, next;
+    inv_assert(i < GOMP_TICKET_PORTIONS);
+    struct gomp_ticket_portion *portion = &t->portion[i];
+    uint64_t word = atomic_load_explicit(&portion->range, memory_order_relaxed), now, next;
     do {
-        now = share_now(t, i, left, word);
+        now = portion_now(t, i, left, word);
         if (is_empty(now))
             return false;
         next = own ? now + (1 << 16) : now - 1;
         *id = own ? first_of(now) : end_of(next);
         inv_assert(first_of(next) <= end_of(next) && next >> 32 == now >> 32);
         inv_assert(*id >= 1 && *id < GOMP_TICKETS_MOST); /* 0 is the master's */
-    } while (!atomic_compare_exchange_weak_explicit(&share->range, &word, next,
+    } while (!atomic_compare_exchange_weak_explicit(&portion->range, &word, next,
                                                     memory_order_acquire, memory_order_relaxed));
     return true;
 }
 
-static unsigned share_of (int hold)
+static unsigned portion_of (int hold)
 {
-    return gomp_share_of(hold, inv_process.ncores);
+    return gomp_portion_of(hold, inv_process.ncores);
 }
 
-/* Leaves first .. end - 1 in a share.  The share of the hold's core is empty, unless another thread
- * believes that it holds the core, too: then in another share. */
-static void fill_share (struct gomp_tickets *t, unsigned own, uint32_t epoch, uint32_t first,
+/* Puts first .. end - 1 into a portion: that of the thread's core, `own`.  It is empty, unless
+ * another thread believes that it holds this core, too: then into the next one that is empty. */
+static void fill_portion (struct gomp_tickets *t, unsigned own, uint32_t epoch, uint32_t first,
                         uint32_t end)
 {
-    inv_assert(own < GOMP_TICKET_SHARES && first < end);
-    for (unsigned i = own;; i = (i + 1) % GOMP_TICKET_SHARES) {
-        atomic_fetch_or_explicit(&t->shared, UINT64_C(1) << i, memory_order_relaxed);
-        uint64_t now = atomic_load_explicit(&t->share[i].range, memory_order_relaxed);
+    inv_assert(own < GOMP_TICKET_PORTIONS && first < end);
+    for (unsigned i = own;; i = (i + 1) % GOMP_TICKET_PORTIONS) {
+        atomic_fetch_or_explicit(&t->filled, UINT64_C(1) << i, memory_order_relaxed);
+        uint64_t now = atomic_load_explicit(&t->portion[i].range, memory_order_relaxed);
         if (is_empty(now) &&
-            atomic_compare_exchange_strong_explicit(&t->share[i].range, &now,
+            atomic_compare_exchange_strong_explicit(&t->portion[i].range, &now,
                                                     range_of(epoch, first, end),
                                                     memory_order_release, memory_order_relaxed))
             return;
@@ -119,7 +122,8 @@ static void fill_share (struct gomp_tickets *t, unsigned own, uint32_t epoch, ui
 
 /* --- taking */
 
-static uint32_t fair_share (struct gomp_tickets *t, uint32_t left)
+/* An equal part for each core of the implicit tasks of the region, at most `left`. */
+static uint32_t equal_part (struct gomp_tickets *t, uint32_t left)
 {
     uint32_t all = atomic_load_explicit(&t->nthreads, memory_order_relaxed);
     inv_assert(inv_process.ncores > 0 && left > 0);
@@ -132,16 +136,16 @@ static bool are_together (struct gomp_tickets *t)
     return atomic_load_explicit(&t->together, memory_order_relaxed);
 }
 
-static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
+static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool several)
 {
     uint32_t task_ns = atomic_load_explicit(&t->task_ns, memory_order_relaxed);
-    if (may_share && are_together(t))
-        return fair_share(t, left);
-    if (!may_share || task_ns == 0 || task_ns >= SHORT_NS)
+    if (several && are_together(t))
+        return equal_part(t, left);
+    if (!several || task_ns == 0 || task_ns >= SHORT_NS)
         return 1;
     if (left * task_ns <= ALONE_NS)
         return left;
-    uint32_t part = fair_share(t, left), most = TOGETHER_NS / task_ns + 1;
+    uint32_t part = equal_part(t, left), most = TOGETHER_NS / task_ns + 1;
     return part < most ? part : most;
 }
 
@@ -154,14 +158,14 @@ static bool takes_last (struct gomp_tickets *t, int hold)
            (hold % 2 == 1) != atomic_load_explicit(&t->odd_first, memory_order_relaxed);
 }
 
-/* May the thread put tickets into a share?  Not where cores have one together: all might be full. */
+/* May the thread put tickets into a portion?  Not if several cores have one: all might be full. */
 static bool may_put (int hold)
 {
-    return inv_process.ncores <= GOMP_TICKET_SHARES && share_of(hold) < GOMP_TICKET_SHARES;
+    return inv_process.ncores <= GOMP_TICKET_PORTIONS && portion_of(hold) < GOMP_TICKET_PORTIONS;
 }
 
-/* From the word that all share. */
-static bool take_unshared (struct gomp_tickets *t, int hold, unsigned *id)
+/* From the word `left`. */
+static bool take_from_left (struct gomp_tickets *t, int hold, unsigned *id)
 {
     bool last = takes_last(t, hold);
     uint64_t now = atomic_load_explicit(&t->left, memory_order_relaxed), next;
@@ -182,7 +186,7 @@ static bool take_unshared (struct gomp_tickets *t, int hold, unsigned *id)
     *id = first;
     inv_assert(first >= 1 && first + n <= GOMP_TICKETS_MOST);
     if (n > 1) {
-        fill_share(t, share_of(hold), epoch, first + 1, first + n);
+        fill_portion(t, portion_of(hold), epoch, first + 1, first + n);
         /* Since the exchange no thread could see these tickets.  A thread that found nothing then and
          * acted on it (the process wants no cores, the watchdog sleeps) would leave them to
          * us alone, and our implicit task may wait for one of theirs. */
@@ -192,7 +196,7 @@ static bool take_unshared (struct gomp_tickets *t, int hold, unsigned *id)
 }
 
 /* By the numbers of regions: the epoch of the last use in which the thread has seen that nothing is left in any
- * share.  Nothing is ever put into a share of a region that is dealt. */
+ * portion.  Nothing is ever put into a portion of a region that is dealt. */
 static __thread uint32_t drained[GOMP_REGIONS_REGISTERED] __attribute__((tls_model("initial-exec")));
 
 static bool is_drained (const struct gomp_tickets *t, uint64_t left)
@@ -207,17 +211,17 @@ static void mark_drained (const struct gomp_tickets *t, uint64_t left)
         drained[t->number] = (uint32_t)(left >> 32);
 }
 
-/* From the next share after the own one that has any. */
+/* From the next portion after the own one that has any. */
 static bool steal_ticket (struct gomp_tickets *t, unsigned own, uint64_t left, unsigned *id)
 {
     if (is_drained(t, left))
         return false;
-    inv_assert(own <= GOMP_TICKET_SHARES);
-    unsigned start = (own + 1) % GOMP_TICKET_SHARES;
-    uint64_t shares = shares_of(t, left);
-    shares = shares >> start | (start ? shares << (GOMP_TICKET_SHARES - start) : 0);
-    for (; shares != 0; shares &= shares - 1) {
-        unsigned i = ((unsigned)__builtin_ctzll(shares) + start) % GOMP_TICKET_SHARES;
+    inv_assert(own <= GOMP_TICKET_PORTIONS);
+    unsigned start = (own + 1) % GOMP_TICKET_PORTIONS;
+    uint64_t portions = portions_of(t, left);
+    portions = portions >> start | (start ? portions << (GOMP_TICKET_PORTIONS - start) : 0);
+    for (; portions != 0; portions &= portions - 1) {
+        unsigned i = ((unsigned)__builtin_ctzll(portions) + start) % GOMP_TICKET_PORTIONS;
         if (take_from(t, i, left, false, id))
             return true;
     }
@@ -225,24 +229,24 @@ static bool steal_ticket (struct gomp_tickets *t, unsigned own, uint64_t left, u
     return false;
 }
 
-/* May the thread's own share have any in this region? */
+/* May the thread's own portion have any in this region? */
 static bool has_own (struct gomp_tickets *t, unsigned own, uint64_t left)
 {
-    return own < GOMP_TICKET_SHARES && (shares_of(t, left) >> own & 1) != 0;
+    return own < GOMP_TICKET_PORTIONS && (portions_of(t, left) >> own & 1) != 0;
 }
 
-/* Apart, so that a ticket of the own share costs no more than it must. */
+/* Apart, so that a ticket of the own portion costs no more than it must. */
 static bool __attribute__((noinline)) take_elsewhere (struct gomp_tickets *t, int hold, uint64_t left,
                                                       unsigned *id)
 {
-    return take_unshared(t, hold, id) || steal_ticket(t, share_of(hold), left, id);
+    return take_from_left(t, hold, id) || steal_ticket(t, portion_of(hold), left, id);
 }
 
 bool gomp_ticket_take (struct gomp_tickets *t, int hold, bool more, unsigned *id)
 {
     uint64_t left = atomic_load_explicit(&t->left, memory_order_acquire);
-    unsigned own = share_of(hold);
-    if (own < GOMP_TICKET_SHARES && take_from(t, own, left, true, id))
+    unsigned own = portion_of(hold);
+    if (own < GOMP_TICKET_PORTIONS && take_from(t, own, left, true, id))
         return true;
     if (more && gomp_tickets_are_dealt(left) && has_own(t, own, left))
         return false;
@@ -251,7 +255,8 @@ bool gomp_ticket_take (struct gomp_tickets *t, int hold, bool more, unsigned *id
 
 static uint32_t count_in (struct gomp_tickets *t, unsigned i, uint64_t left)
 {
-    uint64_t range = share_now(t, i, left, atomic_load_explicit(&t->share[i].range, memory_order_relaxed));
+    uint64_t word = atomic_load_explicit(&t->portion[i].range, memory_order_relaxed);
+    uint64_t range = portion_now(t, i, left, word);
     return is_empty(range) ? 0 : gomp_tickets_in(range);
 }
 
@@ -262,9 +267,9 @@ static bool any_left (struct gomp_tickets *t, uint64_t left)
         return true;
     if (is_drained(t, left))
         return false;
-    uint64_t shares = shares_of(t, left);
-    for (; shares != 0; shares &= shares - 1)
-        if (count_in(t, (unsigned)__builtin_ctzll(shares), left) > 0)
+    uint64_t portions = portions_of(t, left);
+    for (; portions != 0; portions &= portions - 1)
+        if (count_in(t, (unsigned)__builtin_ctzll(portions), left) > 0)
             return true;
     mark_drained(t, left);
     return false;
@@ -273,11 +278,11 @@ static bool any_left (struct gomp_tickets *t, uint64_t left)
 bool gomp_tickets_dealt_in_view (struct gomp_tickets *t, uint64_t left, int hold)
 {
     static __thread unsigned looks __attribute__((tls_model("initial-exec")));
-    unsigned own = share_of(hold);
+    unsigned own = portion_of(hold);
     if (is_drained(t, left))
         return false;
-    /* To read a share's word makes it slower for its core to change.  So threads that have emptied their own share
-     * wait a little: other threads are most likely about to begin theirs. */
+    /* To read a portion's word makes it slower for its core to change.  So threads that have
+     * emptied their own portion wait a little: others are most likely about to begin theirs. */
     if (!has_own(t, own, left))
         return true;
     return count_in(t, own, left) > 0 || ++looks % LOOK_EVERY == 0;
@@ -289,9 +294,9 @@ uint32_t gomp_tickets_count (struct gomp_tickets *t, uint32_t epoch)
     if (left >> 32 != epoch)
         return 0;
     uint32_t count = is_empty(left) ? 0 : gomp_tickets_in(left);
-    uint64_t shares = shares_of(t, left);
-    for (; shares != 0; shares &= shares - 1)
-        count += count_in(t, (unsigned)__builtin_ctzll(shares), left);
+    uint64_t portions = portions_of(t, left);
+    for (; portions != 0; portions &= portions - 1)
+        count += count_in(t, (unsigned)__builtin_ctzll(portions), left);
     return count;
 }
 
@@ -308,17 +313,17 @@ bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
 
 /* --- opening */
 
-/* Neighbouring thread numbers for the shares of the first n cores, or of all if these are fewer. */
-static void deal_shares (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch)
+/* Neighbouring thread numbers for the portions of the first n cores, or of all if fewer. */
+static void deal_portions (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch)
 {
     const struct gomp_dealt_cores *to = &d->to;
     unsigned all = 0, cores, before = 0, n = d->nthreads;
-    uint64_t shares = 0;
-    for (unsigned i = 0; i < GOMP_TICKET_SHARES; i++)
+    uint64_t portions = 0;
+    for (unsigned i = 0; i < GOMP_TICKET_PORTIONS; i++)
         all += to->cores[i];
     cores = all < n ? all : n;
-    for (unsigned k = 0; k < GOMP_TICKET_SHARES && before < cores; k++) {
-        unsigned i = (to->first + k) % GOMP_TICKET_SHARES, after = before + to->cores[i];
+    for (unsigned k = 0; k < GOMP_TICKET_PORTIONS && before < cores; k++) {
+        unsigned i = (to->first + k) % GOMP_TICKET_PORTIONS, after = before + to->cores[i];
         if (after > cores)
             after = cores;
         uint32_t first = before * n / cores, end = after * n / cores;
@@ -329,27 +334,30 @@ static void deal_shares (struct gomp_tickets *t, struct gomp_deal *d, uint32_t e
         if (first >= end)
             continue;
         atomic_store_explicit(&d->begins[i], first << 16 | end, memory_order_relaxed);
-        shares |= UINT64_C(1) << i;
+        portions |= UINT64_C(1) << i;
         /* The word may be of a region with the same epoch, 2^32 regions ago. */
-        if (atomic_load_explicit(&t->share[i].range, memory_order_relaxed) >> 32 == epoch)
-            atomic_store_explicit(&t->share[i].range, range_of(epoch - 1, 0, 0), memory_order_relaxed);
+        if (atomic_load_explicit(&t->portion[i].range, memory_order_relaxed) >> 32 == epoch)
+            atomic_store_explicit(&t->portion[i].range, range_of(epoch - 1, 0, 0),
+                                  memory_order_relaxed);
     }
     inv_assert(before == cores); /* all have been dealt */
-    atomic_store_explicit(&d->shares, shares, memory_order_relaxed);
+    atomic_store_explicit(&d->portions, portions, memory_order_relaxed);
 }
 
-/* The cores or the number of threads differ from the last region that was dealt so.  The region before is
- * over, so nothing is left in any share, and no thread is about to put anything there; but threads may read. */
+/* The cores or the number of threads differ from the last region that was dealt so.  The region
+ * before is over, so nothing is left in any portion, and no thread is about to put anything there;
+ * but threads may read. */
 static void renew_deal (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch,
                         uint32_t nthreads, const struct gomp_dealt_cores *to)
 {
-    inv_assert(to->first < GOMP_TICKET_SHARES && to->cores[to->first] > 0);
+    inv_assert(to->first < GOMP_TICKET_PORTIONS && to->cores[to->first] > 0);
     atomic_store_explicit(&t->left, range_of(epoch, 0, 0), memory_order_relaxed);
-    /* Partner: the fence of whole_share.  A thread that has read any of the following sees this as well. */
+    /* Partner: the fence of whole_portion.  A thread that has read any of the following sees this
+     * as well. */
     atomic_thread_fence(memory_order_release);
     d->to = *to;
     d->nthreads = nthreads;
-    deal_shares(t, d, epoch);
+    deal_portions(t, d, epoch);
 }
 
 static bool is_new (const struct gomp_deal *d, uint32_t nthreads, const struct gomp_dealt_cores *to)
@@ -384,7 +392,7 @@ void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthread
     RENEW(t->alone, ways.alone);
     RENEW(t->nthreads, nthreads);
     RENEW(t->task_ns, task_ns);
-    RENEW(t->shared, 0);
+    RENEW(t->filled, 0);
     uint64_t left = to ? (uint64_t)epoch << 32 | GOMP_DEALT | which << GOMP_DEAL_SHIFT | nthreads
                           : range_of(epoch, 1, nthreads);
     /* release: takers see everything above, and what the caller has written */
