@@ -28,7 +28,7 @@ enum {
     GAP = 8,                       /* afterwards one of GAP to 2 * GAP - 1 is timed */
     LONG_NS = 200000,              /* in so long a region some clock reads more are nothing */
     PIECES = 16,                   /* code before so many barriers is timed all, where it is */
-    SHARE = 64,                    /* else one of so many */
+    ONE_IN = 64,                   /* else one of so many */
     MOST_GROWTH = 8,               /* a sample stands for others with so many times the mean */
     CORES_EVERY = 8,               /* timed regions after which cores are counted again */
     SWITCHES_EVERY = 63,           /* pieces of code after which a switch is timed */
@@ -312,7 +312,7 @@ static uint32_t weight_of (const struct gomp_region *region, unsigned generation
     unsigned piece = (generation - region->cost.generation) / BAR_INCR;
     if (region->cost.full && piece < PIECES)
         return 1;
-    return scatter(GET(region->epoch) * 257 + piece) / (UINT32_MAX / SHARE + 1) ? 0 : SHARE;
+    return scatter(GET(region->epoch) * 257 + piece) / (UINT32_MAX / ONE_IN + 1) ? 0 : ONE_IN;
 }
 
 /* A context has come to code on this kernel thread, which left that of another one then.  (A thread that
@@ -328,7 +328,7 @@ static void count_switch (void)
     add_to_counter(&r->switches_timed, 1, true);
 }
 
-/* A time, and in its last bit whether it stands for SHARE pieces. */
+/* A time, and in its last bit whether it stands for ONE_IN pieces. */
 void gomp_cost_code_begins (gomp_barrier_t *bar)
 {
     if (gomp_carrier_left_ns)
@@ -343,7 +343,7 @@ static void count_code (const struct gomp_cost *cost, uint64_t from)
     uint64_t ns = elapsed_since(from & ~UINT64_C(1));
     uint64_t usual = usual_of(&cost->sampling->piece_ns, ns);
     if (inv_own_record())
-        add_to_counter(&cost->of->code_ns, ns + (from & 1 ? (SHARE - 1) * usual : 0), true);
+        add_to_counter(&cost->of->code_ns, ns + (from & 1 ? (ONE_IN - 1) * usual : 0), true);
 }
 
 void gomp_cost_code_ends (gomp_barrier_t *bar)
