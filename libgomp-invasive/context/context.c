@@ -21,16 +21,16 @@ struct gomp_contexts gomp_contexts;
 
 /* --- the switch
  *
- * What differs between processors:
- *   gomp_context_swap(save, to, carried)  leaves the stack that it is called on, whose address goes to
- *       *save, for that at `to`, and returns `carried` there;
- *   prepare(top, first, arg)  makes a stack below `top`, a multiple of 16, such that a switch to it calls
- *       first(carried, arg);
- *   unswitchable()  what a change of stacks would take besides a switch, in a few words; NULL: nothing.
+ * The file of the processor, switch_*.h, has
+ *   gomp_context_swap(save, to, carried)  saves registers on the current stack and its stack
+ *       pointer in *save, changes to the stack at `to`, and returns `carried` there;
+ *   prepare(top, first, arg)  makes a stack below `top`, a multiple of 16, such that a swap to it
+ *       calls first(carried, arg); returns its stack pointer;
+ *   unswitchable()  what keeps this process from changing stacks so, in a few words; NULL: nothing.
  */
 
-/* Few machines have shadow stacks, so a build with assertions can be told that the processor names one
- * (testsuite/runtime/test_shadow_stacks.py). */
+/* Few machines have shadow stacks.  So in a build with assertions a variable makes the code behave
+ * as if there were one (testsuite/runtime/test_shadow_stacks.py). */
 static inline bool pretends_shadow_stack (void)
 {
 #ifdef INV_ASSERTIONS
@@ -48,14 +48,14 @@ static inline bool pretends_shadow_stack (void)
 #include "switch_none.h"
 #endif
 
-/* The C++ runtime's record of what is being handled, if it is loaded: two words of each kernel
- * thread, as its ABI says. */
+/* The exceptions that a kernel thread is handling: __cxa_eh_globals of the Itanium C++ ABI, of
+ * which the C++ runtime has one for each kernel thread. */
 struct gomp_exceptions {
     void *caught;
     unsigned uncaught;
 };
 
-/* The library may be loaded later than we are, and be visible to some objects only. */
+/* By dlopen, since the program may load the C++ runtime later than libgomp, and with RTLD_LOCAL. */
 void gomp_contexts_find_exceptions (void)
 {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -67,11 +67,12 @@ void gomp_contexts_find_exceptions (void)
         dlclose(library);
 }
 
-/* Where a kernel thread has these, found once: to ask for them takes longer than the switch. */
+/* Where the calling kernel thread has its errno and its exceptions.  Found once, since a call of
+ * the functions that tell takes longer than a switch. */
 static __thread struct {
     int *error;
-    struct gomp_exceptions *exceptions; /* NULL: no C++ runtime when the thread looked */
-    struct gomp_exceptions *(*function) (void);
+    struct gomp_exceptions *exceptions; /* NULL: no C++ runtime was loaded */
+    struct gomp_exceptions *(*function) (void); /* the function that has told */
 } state_of_thread __attribute__((tls_model("initial-exec"), used));
 #define state_of_thread GOMP_OWN(state_of_thread)
 
@@ -88,8 +89,8 @@ void gomp_contexts_find_state (void)
     state_of_thread.exceptions = function ? function() : NULL;
 }
 
-/* These are functions of their own, or the compiler would keep addresses of a kernel thread's
- * variables across the switch. */
+/* Neither this function nor the next one may be inlined: the compiler would keep addresses of a
+ * kernel thread's variables across the switch. */
 static void __attribute__((noinline, noclone)) save_thread_state (struct gomp_context *from)
 {
     from->error = *state_of_thread.error;
@@ -110,13 +111,13 @@ static void __attribute__((noinline, noclone)) restore_thread_state (const struc
     }
 }
 
-/* The kernel thread has left the stack of `from`, and runs `self`. */
+/* Called after a switch: the kernel thread has left the stack of `from`, and runs `self`. */
 static void finish_switch (struct gomp_context *from, const struct gomp_context *self)
 {
     inv_assert(from != self); /* a loop that has never been switched to is not marked as running */
     inv_assert(!from->owns_stack || atomic_load_explicit(&from->running, memory_order_relaxed));
     restore_thread_state(self);
-    /* release: partner is the acquire load of a thief (carrier.c), which may run it now */
+    /* release: partner is the acquire load of a thief (carrier.c), which may run `from` now */
     atomic_store_explicit(&from->running, false, memory_order_release);
 }
 
@@ -168,7 +169,7 @@ static void *map_stack (size_t bytes, size_t guard)
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (base == MAP_FAILED)
         return NULL;
-    /* A large page would be cleared as a whole for the few bytes that most stacks need. */
+    /* Most stacks need a few kilobytes, and the kernel would clear a whole large page for them. */
     madvise(base, bytes, MADV_NOHUGEPAGE);
     if (mprotect(base, guard, PROT_NONE) == 0)
         return base;
@@ -192,11 +193,11 @@ static void begin_context (void *from, void *arg)
     self->body(self);
 }
 
-/* The struct lies at the upper end of its stack.  Stacks lie whole megabytes apart: where each begins
- * at another offset, what they hold does not compete for the same lines of the caches. */
+/* The struct lies at the upper end of its stack.  Stacks lie whole megabytes apart, so each begins
+ * at another offset: else the data of all would compete for the same sets of the caches. */
 static struct gomp_context *make_context (void (*body) (struct gomp_context *))
 {
-    /* A function may have variables that are larger than a page. */
+    /* The guard is larger than a page, since a function may have variables that are larger. */
     enum { COLOURS = 32, COLOUR_BYTES = 320, GUARD_BYTES = 65536 };
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = stack_bytes(page);
     size_t extra = COLOURS * COLOUR_BYTES + sizeof(struct gomp_context);
@@ -238,7 +239,8 @@ void gomp_context_keep (struct gomp_context *context)
     gomp_spinlock_unlock(&gomp_contexts.lock);
 }
 
-/* The child of a fork has the memory of other threads' stacks, and no use for it. */
+/* The child of a fork has copies of the parent's unused stacks.  It makes its own when it needs
+ * some. */
 void gomp_contexts_forget (void)
 {
     atomic_store(&gomp_contexts.lock.held, 0);

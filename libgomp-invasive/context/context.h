@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * context.h - light implicit tasks: a stack, and the few words that OpenMP knows of a thread.
+ * context.h - contexts: implicit tasks that can be suspended.
  *
- * An implicit task that waits inside its region is suspended and leaves its kernel thread to another
- * one, without the kernel.  It may go on on another kernel thread, so contexts are for regions only
- * whose implicit tasks may run on any (elastic ones, region.h).  carrier.h says which context runs
- * next; this file has the stacks and the switch.
+ * A context has a stack and a struct gomp_thread of its own.  When its implicit task waits inside
+ * the region, the kernel thread switches to another context, without a system call.  The context
+ * may continue on another kernel thread.  So contexts are for elastic regions only (region.h),
+ * whose implicit tasks may run on any thread.  carrier.h says which context runs next; this file
+ * has the stacks and the switch.
  *
- * A switch keeps what belongs to the implicit task: registers, the control words of the floating
- * point units, errno, and which C++ exceptions are being handled.
+ * A switch saves and restores what belongs to the implicit task: registers, the control words of
+ * the floating point units, errno, and the C++ exceptions that are being handled.
  *
- * Stacks have the size that OMP_STACKSIZE says for threads, with a guard below.  They are
- * reserved, not touched, and used again.
+ * A stack has the size that OMP_STACKSIZE gives, and a guard below.  Its memory is reserved, but
+ * not touched before it is needed, and another context uses it later.
  */
 #ifndef GOMP_CONTEXT_H
 #define GOMP_CONTEXT_H 1
@@ -29,23 +30,25 @@
 struct gomp_region;
 
 struct gomp_context {
-    void *sp; /* while it does not run */
-    void (*body) (struct gomp_context *); /* what it runs first */
-    /* It runs, or the kernel thread that ran it has not left its stack yet.  Set by the thread that
-     * resumes it, cleared by what that thread runs next (release; partner: a thief's acquire load). */
+    void *sp; /* stack pointer while it does not run */
+    void (*body) (struct gomp_context *); /* the function that its stack begins with */
+    /* The context runs, or the kernel thread that ran it has not left its stack yet.  Set by the
+     * thread that resumes it.  Cleared by that thread after its next switch (release; partner: the
+     * acquire load of a thief, a carrier that takes contexts from another one's list). */
     _Atomic bool running;
-    bool owns_stack; /* no: the kernel thread's own stack */
-    int error;       /* errno, and */
+    bool owns_stack; /* false: a carrier's loop, on the kernel thread's stack */
+    int error;       /* errno while it does not run */
     struct {
         void *caught;
         unsigned uncaught;
-    } exceptions; /* the C++ runtime's words, while it does not run */
+    } exceptions; /* of the C++ runtime, likewise (struct gomp_exceptions) */
     struct gomp_region *region;
-    /* While it is in a carrier's list: it waits until *addr is not val; NULL: for its turn only. */
+    /* While it is in a carrier's list: it waits until *addr is not val.  addr NULL: it can run. */
     int *addr;
     int val;
     struct gomp_context *next;
-    /* The first of a run of contexts in the list that wait for the same: its last one. */
+    /* Contexts in sequence in the list that wait for the same change are a run.  In the first of a
+     * run: the last one. */
     struct gomp_context *run_last;
     struct gomp_waiter waiter; /* while it is in the parking lot */
     struct gomp_thread thread;
@@ -53,21 +56,23 @@ struct gomp_context {
 };
 
 extern struct gomp_contexts {
-    /* The process is the child of a fork in a context.  Its one thread has the stack of that context, but
-     * no loop to go back to, so it waits like any thread.  Written in the child. */
+    /* The process is the child of a fork in a context.  Its only thread has the stack of that
+     * context, but no carrier's loop to switch to, so it waits like a thread without contexts.
+     * Written in the child, before it has further threads. */
     bool forked_in_context;
-    /* Of gomp_contexts_usable, which looks once: 0 not yet, 1 yes, 2 no.  relaxed: all threads find the same. */
+    /* The answer of gomp_contexts_usable: 0 not known yet, 1 yes, 2 no.  relaxed: every thread
+     * finds the same. */
     _Atomic int usable;
-    /* The same of the question whether the initial thread's stack is large enough for any implicit task (run.c).
-     * Writers: masters. */
+    /* Is the initial thread's stack large enough for any implicit task (run.c)?  Values as above.
+     * Writers: masters, relaxed: likewise. */
     _Atomic int stack_suffices;
-    /* Of the C++ runtime; NULL: that is not loaded.  Written before a region begins, when objects have been loaded;
-     * relaxed: a region that begins later is after it. */
+    /* The C++ runtime's function __cxa_get_globals; NULL: no C++ runtime is loaded.  Written by
+     * masters before a region, when objects have been loaded since the last one; relaxed: threads
+     * of the region see what its master wrote, by the release of its tickets. */
     struct gomp_exceptions *(*_Atomic get_exceptions) (void);
-    /* Contexts that have ended their implicit tasks.  Written by threads that begin and end contexts. */
-    struct gomp_spinlock lock __attribute__((aligned(64))); /* of the list */
-    struct gomp_context *unused;
-    _Atomic unsigned made; /* contexts that there are; a number for each */
+    struct gomp_spinlock lock __attribute__((aligned(64))); /* of `unused` */
+    struct gomp_context *unused; /* a list of contexts without an implicit task, to be used again */
+    _Atomic unsigned made; /* contexts made so far; relaxed: gives each a number of its own */
 } gomp_contexts;
 
 /* Does the calling thread execute a context, which it can leave for other contexts? */
@@ -76,25 +81,26 @@ static inline bool gomp_in_context (void)
     return gomp_current != 0 && !gomp_contexts.forked_in_context;
 }
 
-/* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which are
- * not told of the stacks, and not with shadow stacks. */
+/* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which do
+ * not know the stacks, and not with shadow stacks. */
 extern bool gomp_contexts_usable (void);
-/* Why not: the name of a variable, or a word of INVASIVE_CONTEXTS in invade(1); NULL: they may. */
+/* What keeps implicit tasks from running in contexts, as invade(1) names it; NULL: nothing. */
 extern const char *gomp_contexts_hindrance (void);
-/* Objects have been loaded: is the C++ runtime there? */
+/* To be called when objects have been loaded: looks whether the C++ runtime is among them. */
 extern void gomp_contexts_find_exceptions (void);
-/* A context that runs `body` (carrier.c) when it is first switched to; NULL: the system gives us no
- * memory for it. */
+/* A context that runs `body` (carrier.c) when it is first switched to; NULL: there is no memory for
+ * a stack. */
 extern struct gomp_context *gomp_context_new (void (*body) (struct gomp_context *));
-/* Keep it for gomp_context_new.  It has run its body up to a switch; when it is used again it goes
- * on from there. */
+/* Keep the context for gomp_context_new.  Its body has run up to a switch, and continues there when
+ * the context is used again. */
 extern void gomp_context_keep (struct gomp_context *);
-/* Find what a switch keeps of the calling kernel thread; again after objects have been loaded.  Comes
- * before the thread's first switch. */
+/* Find where the calling kernel thread has its errno and C++ exceptions.  To be called before the
+ * thread's first switch, and again when objects have been loaded. */
 extern void gomp_contexts_find_state (void);
-/* Run `to` in place of `from`, which the caller is.  Returns when something switches to `from`, maybe
- * on another kernel thread. */
+/* Run `to` in place of the caller, `from`.  Returns when a kernel thread, maybe another one,
+ * switches to `from`. */
 extern void gomp_context_switch (struct gomp_context *from, struct gomp_context *to);
+/* For the child of a fork. */
 extern void gomp_contexts_forget (void);
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * switch_aarch64.h - the switch of stacks for aarch64 (context.c, the only file that includes this).
+ * switch_aarch64.h - the switch of stacks for aarch64 (context.c, the only file that includes
+ * this).
  *
- * Return addresses that the callers have signed are signed with their own stack pointers, which a
- * context keeps.  A vector register has the lower half only that the ABI keeps, without SVE.
+ * Return addresses may be signed with the stack pointers of the functions that signed them.  They
+ * stay valid, since a context keeps its stack.  Of vector registers only the lower halves are
+ * preserved, as the base ABI says.
  */
 #ifndef GOMP_SWITCH_AARCH64_H
 #define GOMP_SWITCH_AARCH64_H 1
@@ -13,9 +15,9 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* Saves what the ABI says that a function keeps on the stack, and takes what lies on the other one.
- * FPCR, which has the rounding mode, is loaded only where it differs, since that is slow; FPSR has
- * flags, which are not kept. */
+/* Saves on the stack the registers that the ABI preserves across calls, and restores them from the
+ * other stack.  FPCR, which has the rounding mode, is loaded only if it differs, since that is
+ * slow. FPSR has flags, which are not preserved. */
 extern void *gomp_context_swap (void **save, void *to, void *carried);
 __asm__(".text\n"
         ".p2align 4\n"
@@ -83,8 +85,8 @@ __asm__(".text\n"
         ".cfi_restore x28\n"
         ".cfi_restore x29\n"
         ".cfi_restore x30\n"
-        /* Mostly the other context was suspended by the same sequence of calls: so the processor
-         * predicts this and all further returns of it. */
+        /* Mostly the other context was suspended by the same sequence of calls.  So the processor
+         * predicts this return and those that follow. */
         "ret\n"
         ".cfi_endproc\n"
         ".size gomp_context_swap, .-gomp_context_swap\n");
@@ -118,9 +120,9 @@ static void *prepare (char *top, void (*first) (void *, void *), void *arg)
     return sp;
 }
 
-/* Not where the processor keeps a second stack of return addresses for this thread (GCS): there the
- * instruction, chkfeat, clears the bit, and elsewhere it does nothing.  Not where there is SME, either:
- * a caller may have left the contents of its matrix register with the kernel thread. */
+/* Not with a shadow stack (GCS), the processor's second stack of return addresses: there the
+ * instruction, chkfeat, clears the bit, elsewhere it does nothing.  Not with SME: a caller may have
+ * left the contents of its matrix register with the kernel thread. */
 static const char *unswitchable (void)
 {
     enum { CHECK_GCS = 1, HAS_SME = 1 << 23 };

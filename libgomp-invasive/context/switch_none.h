@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * switch_none.h - in place of a switch, on processors that we have none for (context.c).
+ * switch_none.h - in place of a switch, on processors that have none here (context.c).
  */
 #ifndef GOMP_SWITCH_NONE_H
 #define GOMP_SWITCH_NONE_H 1

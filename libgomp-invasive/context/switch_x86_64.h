@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Saves what the ABI says that a function keeps on the stack, and takes what lies on the other one.  The
- * control words are loaded only where they differ, since that is slow. */
+/* Saves on the stack the registers that the ABI preserves across calls, and restores them from the
+ * other stack.  Control words are loaded only if they differ, since that is slow. */
 extern void *gomp_context_swap (void **save, void *to, void *carried);
 __asm__(".text\n"
         ".p2align 4\n"
@@ -61,8 +61,9 @@ __asm__(".text\n"
         "popq %rbp\n"
         ".cfi_adjust_cfa_offset -8\n"
         "movq %rdx, %rax\n"
-        /* Mostly the other context was suspended by the same sequence of calls: so the processor predicts
-         * this and all further returns of it.  A jump would leave its stack of predictions one off. */
+        /* Mostly the other context was suspended by the same sequence of calls.  So the processor
+         * predicts this return and those that follow.  A jump would leave its stack of return
+         * addresses one off. */
         "retq\n"
         ".cfi_endproc\n"
         ".size gomp_context_swap, .-gomp_context_swap\n");
@@ -99,8 +100,8 @@ static void *prepare (char *top, void (*first) (void *, void *), void *arg)
     return sp;
 }
 
-/* Not where the processor keeps a second stack of return addresses.  The instruction does nothing where
- * it does not. */
+/* Not with a shadow stack: the processor's second stack of return addresses.  Without one the
+ * instruction does nothing. */
 static const char *unswitchable (void)
 {
     uint64_t pointer = pretends_shadow_stack();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * instruction_none.h - in place of a decoder, on processors that we have none for (busy_wait.c).
+ * instruction_none.h - in place of a decoder, on processors that have none here (busy_wait.c).
  */
 #ifndef GOMP_INSTRUCTION_NONE_H
 #define GOMP_INSTRUCTION_NONE_H 1

@@ -9,16 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What has been said while the library was loaded.  Written by the thread that loads us, but for the stream. */
+/* What was printed while the library was loaded.  Written by the thread that loads it, but for
+ * `stream`. */
 static struct {
-    /* Taken away by the one thread that writes it out (acq_rel: partner is that exchange in another thread). */
+    /* The one thread that exchanges it for NULL writes the text out (acq_rel; partner: the same
+     * exchange in another thread). */
     FILE *_Atomic stream;
     char *text;
     size_t bytes;
     unsigned long size; /* the default team size that the text shows */
 } held;
 
-/* Where the program had not asked for a resource manager yet, the default team size is another by now. */
+/* Writes the text out.  It may show a default team size (OMP_DISPLAY_ENV) which the first use has
+ * replaced: then the new one is shown. */
 static void write_held (void)
 {
     char line[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * messages.h - what the library prints while it is loaded waits for the first use (use.h).  For
- * upstream's files that print.
+ * messages.h - what upstream's files print while the library is loaded is held back until the
+ * process uses OpenMP (use.h).
  */
 #ifndef GOMP_MESSAGES_H
 #define GOMP_MESSAGES_H 1
@@ -10,13 +10,14 @@
 #include <stdio.h>
 
 #pragma GCC visibility push(hidden)
-/* stderr; while the library is loaded a buffer, which the first use writes out, or
- * gomp_messages_release. */
+/* Where to print: stderr, or a buffer while the library is loaded.  The first use writes the buffer
+ * out, or the second function, before an exit. */
 extern FILE *gomp_messages (void);
 extern void gomp_messages_release (void);
-/* The same; show: else what has been said is forgotten. */
+/* Ends the buffer: writes it out if `show`, else drops it. */
 extern void gomp_messages_end (bool show);
-/* The library has been loaded, by the calling thread: the default team size is known. */
+/* The calling thread has loaded the library.  Notes the default team size that the buffer may
+ * show. */
 extern void gomp_messages_loaded (void);
 #pragma GCC visibility pop
 #endif

@@ -33,7 +33,8 @@ const ElfW(Phdr) *gomp_object_segment (const struct dl_phdr_info *info, ElfW(Wor
     return NULL;
 }
 
-/* The address in an entry of the dynamic section: an address already, or an offset, as the loader likes. */
+/* The address in an entry of the dynamic section.  Some dynamic linkers leave the offset in the
+ * object there, others replace it by the address. */
 static const void *address_of (const struct dl_phdr_info *info, const ElfW(Dyn) *d)
 {
     uintptr_t p = d->d_un.d_ptr >= info->dlpi_addr ? d->d_un.d_ptr : info->dlpi_addr + d->d_un.d_ptr;
@@ -157,7 +158,7 @@ static int is_other_copy (struct dl_phdr_info *info, size_t size, void *found)
     return *(bool *)found;
 }
 
-/* Libraries of which it is known, by the beginnings of their files' names. */
+/* Is the object a library that is known to busy-wait, by the beginning of its file's name? */
 static bool is_known_to_wait (const struct dl_phdr_info *info)
 {
     static const char *const beginnings[] = {"libopenblas", "libblis", NULL};
@@ -201,12 +202,13 @@ bool gomp_program_busy_waits (void)
 
 struct place {
     uintptr_t at;
-    uintptr_t from, to; /* found: code near it that can be read; to is 0 if there is none */
-    bool known;         /* found: it is of an object that is known to wait, */
+    /* What bounds_near finds: */
+    uintptr_t from, to; /* code near `at` that can be read; to is 0 if there is none */
+    bool known;         /* the object is known to busy-wait, */
     bool yields;        /* and calls sched_yield meanwhile */
 };
 
-/* Returns 1 if the place is in this object, which ends the search. */
+/* Is the place in this object?  Returns 1 if so, which ends the search. */
 static int bounds_near (struct dl_phdr_info *info, size_t size, void *arg)
 {
     enum { NEAR_BYTES = 16384 };
@@ -229,7 +231,8 @@ static int bounds_near (struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-/* The code is read without the dynamic linker's lock: after a fork meanwhile it would stay locked in the child. */
+/* The code is read when the dynamic linker's lock is free again.  Else a fork by another thread
+ * meanwhile would leave the lock taken in the child. */
 enum gomp_loops gomp_loops_near (void (*fn) (void *))
 {
     struct place place = {.at = (uintptr_t)fn};

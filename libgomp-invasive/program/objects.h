@@ -21,7 +21,8 @@ extern bool gomp_object_uses (const struct dl_phdr_info *, const char *const *na
 extern bool gomp_object_defines (const struct dl_phdr_info *, const char *name);
 /* Does the object need a library whose name begins so? */
 extern bool gomp_object_needs (const struct dl_phdr_info *, const char *beginning);
-/* Is a loaded object linked with libgomp.so.1, so that it is in this process also without us? */
+/* Is a loaded object linked with libgomp.so.1, so that the process has a libgomp also without this
+ * one? */
 extern bool gomp_program_needs_libgomp (void);
 /* Has a package brought a libgomp of its own, under a longer name ("libgomp-a34b3233.so.1.0.0")?
  * The initialisation of such a copy has run then, although its functions are never called. */

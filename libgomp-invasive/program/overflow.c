@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Handlers of the program that ask for such a stack run on it, too. */
+/* Handlers of the program with SA_ONSTACK run on this stack, too. */
 enum { HANDLER_STACK_BYTES = 65536 };
 
-/* The calling thread's, or NULL. */
+/* The stack for handlers that this file has given the calling thread, or NULL. */
 static __thread void *handler_stack __attribute__((tls_model("initial-exec"), used));
 #define handler_stack GOMP_OWN(handler_stack)
 
@@ -45,7 +45,7 @@ static const struct gomp_guard *guard_around (const void *addr)
     return g;
 }
 
-/* --- the message: a handler may call few functions */
+/* --- the message, by functions that a signal handler may call */
 
 static char *append_text (char *end, const char *text)
 {
@@ -66,7 +66,7 @@ static void say_overflow (unsigned number)
 {
     char text[200], *end = append_text(text, "\nlibgomp: stack overflow in implicit task ");
     size_t bytes = 0;
-    pthread_attr_getstacksize(&gomp_thread_attr, &bytes); /* only reads it */
+    pthread_attr_getstacksize(&gomp_thread_attr, &bytes); /* safe here: only reads the attribute */
     end = append_number(end, number);
     end = append_text(end, " of a parallel region: its stack has ");
     end = append_number(end, bytes / 1024);
@@ -75,7 +75,8 @@ static void say_overflow (unsigned number)
     (void)written;
 }
 
-/* The instruction is executed again after this, without a handler; a signal that was sent is sent again. */
+/* Restores the default action, so the process dies: a fault comes again when the handler returns,
+ * and a signal that a process has sent is raised again. */
 static void on_fault (int signal, siginfo_t *info, void *unused)
 {
     int error = errno;
@@ -101,7 +102,7 @@ static void handle_faults (void)
         sigaction(SIGSEGV, &ours, NULL);
 }
 
-/* --- stacks for it */
+/* --- stacks for the handler */
 
 static void make_handler_stack (void)
 {
@@ -132,7 +133,7 @@ void gomp_overflow_leave (void)
     stack_t now, none = {.ss_flags = SS_DISABLE};
     if (!handler_stack || sigaltstack(NULL, &now) != 0)
         return;
-    /* A thread may end in a handler, on that stack. */
+    /* The stack stays if the thread ends on it, in a handler: it cannot be disabled then. */
     if (now.ss_sp != handler_stack || sigaltstack(&none, NULL) == 0)
         munmap(handler_stack, HANDLER_STACK_BYTES);
     handler_stack = NULL;

@@ -3,8 +3,7 @@
  * overflow.h - a message when an implicit task needs more stack than its context has.
  *
  * The program dies of SIGSEGV as it would without the message, at the same instruction.  A program
- * that has a handler for that signal, or none of the default action, keeps what it has: there is no
- * message then.
+ * that has a handler for that signal, or ignores it, gets no message.
  */
 #ifndef GOMP_OVERFLOW_H
 #define GOMP_OVERFLOW_H 1
@@ -15,14 +14,14 @@
 #pragma GCC visibility push(hidden)
 #endif
 
-/* The memory below a stack that is never to be touched. */
+/* Memory below a stack that cannot be accessed, so that an overflow is a fault. */
 struct gomp_guard {
     const char *first;
     size_t bytes;
-    const unsigned *number;   /* of the implicit task that is on the stack */
+    const unsigned *number;   /* thread number of the implicit task on the stack */
     struct gomp_guard *older; /* in the list of all */
 };
-/* From now on a fault there is an overflow; guards stay. */
+/* From now on a fault in the guard is an overflow.  The guard is never taken back. */
 extern void gomp_overflow_guard (struct gomp_guard *);
 
 /* Contexts are to run on the calling kernel thread.  It gets a stack for signal handlers, unless it has

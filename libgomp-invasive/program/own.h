@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * own.h - thread-local variables in functions that may go on on another kernel thread (context.h).
+ * own.h - thread-local variables in functions that may continue on another kernel thread
+ * (context.h).
  *
- * A compiler takes the thread pointer for a constant of a function.  On aarch64 GCC reads it once, and
- * keeps it, or the address of a variable, in a register across calls: after a call in which the context
- * has moved, that is another thread's variable.  There GOMP_OWN(NAME) reads the thread pointer at each
- * use.  On x86-64 an access has the thread pointer as a part of the instruction.  testsuite/lib/
- * thread_addresses.py looks for what is kept all the same, on both.
+ * Compilers assume that the thread pointer does not change within a function.  On aarch64 GCC reads
+ * it once, and keeps it, or the address of a variable, in a register across calls.  After a call in
+ * which the context has moved to another kernel thread that is the wrong thread's variable.  There
+ * GOMP_OWN(NAME) reads the thread pointer at each use.  On x86-64 the thread pointer is part of
+ * each instruction.  testsuite/lib/building/thread_addresses.py looks in the machine code of both
+ * for addresses that are kept all the same.
  *
  * Comes to libgomp.h through bar.h, where all symbols are hidden, so it includes no other header.
  */
@@ -14,7 +16,8 @@
 #define GOMP_OWN_H 1
 
 #ifdef __aarch64__
-/* The name is the assembler's: not for a variable of a function. */
+/* `name` is the assembler's name of the variable, so the variable may not be static in a
+ * function. */
 #define GOMP_OWN(name)                                                                             \
     (*({                                                                                           \
         char *thread_pointer_;                                                                     \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * process.h - libinvasive's process.h, whose variables of a thread are those of the one that runs now.
+ * process.h - libinvasive's process.h, with its thread-local variables read by GOMP_OWN (own.h).
  */
 #ifndef GOMP_PROCESS_H
 #define GOMP_PROCESS_H 1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * task_own.h - what our task scheduler adds to upstream's structures (upstream.sh puts these in as
+ * task_own.h - what the task scheduler adds to upstream's structs (upstream.sh puts these in as
  * first members, `own`).  tasks.h says what they are for.  Comes to libgomp.h through bar.h, so
  * it knows no other type of libgomp's.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * upstream.h - what differs between the releases of GCC that the overlay is built with.
- * Which of it there is has been looked up in the source (upstream.sh, find_features); the rest of
- * the overlay is written for all of them alike.
+ * upstream.sh (find_features) has looked up in the source what the release has.  The rest of the
+ * overlay is the same for all releases.
  */
 #ifndef GOMP_UPSTREAM_H
 #define GOMP_UPSTREAM_H 1
@@ -15,13 +15,14 @@
 #define GOMP_TASK_FLAG_STRICT (1 << 14)
 #endif
 
-/* Functions of GCC 13 that our own files define for every release; before 13 no header declares
+/* Functions of GCC 13 that the fork defines for every release; before 13 no header declares
  * them.  See newer.c. */
 extern int omp_in_explicit_task (void);
 extern void GOMP_taskwait_depend_nowait (void **depend);
 
 /* The teams construct on the host, GCC 12 and later: how many teams, and which of them this thread
- * is in.  Before, there was one league at a time and its numbers were not the threads'. */
+ * is in.  Before GCC 12 there was one league at a time, and a thread did not know its team's
+ * number. */
 struct gomp_league {
 #if UPSTREAM_THREAD_HAS_TEAM_NUM
     unsigned num_teams, team_num;

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 
 static struct {
-    bool loaded;                   /* written in the thread that loads us */
-    _Atomic bool by_further_threads; /* set by the first of them, relaxed: a hint */
+    bool loaded;                   /* written by the thread that loads the library */
+    _Atomic bool by_further_threads; /* set by the first such thread, relaxed: a hint */
 } use;
 
 bool gomp_use_loading (void)

@@ -5,9 +5,10 @@
  * `invade` preloads the library into every process of its command: shells, mpiexec, compilers.
  * Stock libgomp prints what OMP_DISPLAY_ENV asks for, warns of values that it does not understand,
  * and binds the initial thread to the first place, all when it is loaded.  In a process that is
- * linked with libgomp ours does so too.  In any other process it reads the environment when it is
- * loaded, says nothing, binds nothing, and asks no resource manager; all this waits until a thread
- * needs a default team size or another internal control variable, as each parallel region does.
+ * linked with libgomp the fork does so too.  In any other process it reads the environment when it
+ * is loaded, says nothing, binds nothing, and asks no resource manager; all this waits until a
+ * thread needs a default team size or another internal control variable, as each parallel region
+ * does.
  *
  * Comes to libgomp.h through bar.h, where all symbols are hidden, so it includes no header of the C
  * library and knows no other type of libgomp's.
@@ -23,7 +24,8 @@ struct gomp_task_icv;
 #pragma GCC visibility push(hidden)
 #endif
 
-/* The internal control variables that the calling thread begins with; NULL: it has not asked yet. */
+/* The internal control variables that the calling thread begins with; NULL: it has not used OpenMP
+ * yet.  The function finds them, at the thread's first use. */
 extern __thread struct gomp_task_icv *gomp_thread_icv __attribute__((tls_model("initial-exec")));
 extern struct gomp_task_icv *gomp_find_thread_icv (void) __attribute__((cold));
 
@@ -34,18 +36,20 @@ static inline struct gomp_task_icv *gomp_default_icv (void)
     return __builtin_expect(icv != NULL, 1) ? icv : gomp_find_thread_icv();
 }
 
-/* Have threads that the program has created begun to use OpenMP?  The second function says so. */
+/* Has a thread that the program has created begun to use OpenMP?  The second function notes
+ * that. */
 extern bool gomp_use_has_further_threads (void);
 extern void gomp_use_add_further_threads (void);
 /* All constructors that read the environment have run. */
 extern void gomp_use_loaded (void);
-/* Must a process that has just been loaded find its default team size at once? */
+/* Is the first use when the library is loaded?  If an object of the process is linked with
+ * libgomp. */
 extern bool gomp_use_at_once (void);
-/* Is the library being loaded, by the calling thread?  From the second function on it is not. */
+/* Is the library still being loaded?  Not any more once the second function has been called. */
 extern bool gomp_use_loading (void);
 extern void gomp_use_is_loaded (void);
-/* Bind the calling thread to the first place, or only note that place where the thread has, or will
- * have, a core of the resource manager's. */
+/* The calling thread is in the first place.  It is bound there, unless it holds a core, or will
+ * hold one when the process joins the resource manager. */
 extern void gomp_take_first_place (void);
 extern void gomp_use_forget (void);
 
