@@ -37,7 +37,7 @@ bool gomp_work_waiting (void)
     return gomp_threads_waiting() || gomp_work_sources.explicit->waits();
 }
 
-/* --- giving holds to it */
+/* --- giving holds to what waits */
 
 bool gomp_hold_place_on_work (int hold)
 {
@@ -74,11 +74,11 @@ void gomp_take_free_cores (void)
 
 /* --- asking for cores */
 
-/* Will a free worker park before long, where lenders find it?  Counted on only where many threads of the program
- * have bound regions: there a free worker has nothing to run, and passes its core on.  Elsewhere
- * another one, parked while the first wakes up, finds cores sooner.  After a full fence; partner:
- * end_if_not_needed, in which a worker says that it ends before it looks for work for the last
- * time. */
+/* Will a free worker soon park where lenders find it?  This is relied on only where several threads
+ * of the program have bound regions: there a free worker has nothing to run, and passes its core
+ * on.  Elsewhere a second worker, parked while the first one wakes up, finds cores sooner.  To be
+ * called after a full fence; partner: end_if_not_needed, in which a worker says that it ends before
+ * its last look for work. */
 static bool worker_will_park (void)
 {
     return !gomp_work_sources.implicit->in_use() && gomp_use_has_further_threads() &&
@@ -86,8 +86,9 @@ static bool worker_will_park (void)
 }
 
 static struct {
-    /* So many cores the process can use at most; UINT_MAX: not known.  Writers: threads that begin a region.
-     * relaxed: a thread that reads an older value may not ask for cores, and then the watchdog does. */
+    /* How many cores the process can use at most; UINT_MAX: not known.  Writers: threads that begin
+     * a region.  relaxed: a thread that reads an older value may not ask for cores, and then the
+     * watchdog does. */
     _Atomic unsigned useful;
     _Atomic bool showing; /* written by the thread that is in show_a_worker */
 } cores = {.useful = UINT_MAX};
@@ -98,8 +99,8 @@ void gomp_cores_forget (void)
     atomic_store(&cores.showing, false);
 }
 
-/* A worker must be there that lenders of cores find.  One thread at a time sees to that: threads
- * that come meanwhile may rely on it. */
+/* Starts a worker, which will park, if lenders find none.  One thread at a time does so: others
+ * that come meanwhile rely on it. */
 static void show_a_worker (void)
 {
     if (gomp_thread_supply.few_threads) /* the watchdog finds free cores, if a little later */
@@ -111,9 +112,9 @@ static void show_a_worker (void)
     atomic_store(&cores.showing, false);
 }
 
-/* Has the process all cores that it can use?  Borrowed cores that are asked back do not count.
- * After a full fence behind the queueing of work; partner: a thread that gives its core up, which looks for work
- * after that (gomp_hold_handover). */
+/* Does the process hold all cores that it can use?  Borrowed cores that are asked back do not
+ * count.  To be called after work was queued and a full fence; partner: a thread that gives its
+ * core up and then looks for work (gomp_hold_handover). */
 static bool has_all_useful_cores (void)
 {
     unsigned us = inv_own_name(), found = 0;
@@ -132,7 +133,8 @@ void gomp_set_useful_cores (unsigned count)
 {
     if (!inv_managed())
         return;
-    /* Threads that begin regions at the same time are not to write to one line each time. */
+    /* Not written in each region: threads that begin regions at the same time would wait for the
+     * cache line. */
     if (atomic_load_explicit(&cores.useful, memory_order_relaxed) != count)
         atomic_store_explicit(&cores.useful, count, memory_order_relaxed);
     if (inv_want_get(inv_process.table, inv_process.slot) && has_all_useful_cores())
@@ -187,9 +189,9 @@ void gomp_want_cores_later (void)
     gomp_progress_arm();
 }
 
-/* Nothing to do here: say so, so that no thread wakes us for nothing.  Work that came between
- * our look and our saying so must not be left alone: inv_want ends with a full fence, and
- * a thread queues work before it looks whether we want cores. */
+/* inv_want(false) keeps lenders from waking this process in vain.  Work that is queued between the
+ * look and that call must not be missed: inv_want ends with a full fence, and a thread queues work
+ * before it looks whether the process wants cores (gomp_want_cores). */
 void gomp_stop_wanting (void)
 {
     if (!gomp_work_waiting())
@@ -204,8 +206,8 @@ void gomp_hold_handover (int hold)
     bool ours = verdict != INV_LOST && verdict != INV_GIVE;
     if (ours && place_hold(hold))
         return;
-    /* Waiting for another process: what is left here is for others to see first. */
-    /* Say first that we do not want it, or it would be offered to our own parked workers. */
+    /* Before the release: while the process wants cores, its own parked workers would be offered
+     * the hold. */
     gomp_stop_wanting();
     if (verdict != INV_LOST) {
         inv_hold_release(hold);
@@ -214,9 +216,9 @@ void gomp_hold_handover (int hold)
     if (!gomp_work_waiting())
         return;
     gomp_want_cores();
-    /* The process may have said that it wants cores when the work was gone already.  Then no thread
-     * has tried the free ones.  While it is said no thread tries: every hold that is given
-     * up serves what waits.  A hold that is lost or asked back does not, so look for another. */
+    /* The process may want cores already, so gomp_want_cores has not tried the free ones: the holds
+     * that threads give up serve what waits.  A hold that is lost or asked back serves nothing, so
+     * look for another one. */
     if (!ours)
         gomp_take_free_cores();
 }

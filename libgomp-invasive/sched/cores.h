@@ -16,45 +16,49 @@
 #include <stdbool.h>
 
 #pragma GCC visibility push(hidden)
-/* Gives a hold that no thread has any more to the thread or process that it helps most.  If the
- * hold is lost, or INV_HOLD_NONE, looks for a free core for threads that wait. */
+/* Gives a hold that its thread has given up to the thread or process that needs it most, in the
+ * order above.  If the hold is lost, asked back or INV_HOLD_NONE, looks for a free core for what
+ * waits. */
 extern void gomp_hold_handover (int hold);
 /* Lets a worker use the hold for work of the sources, if there is any. */
 extern bool gomp_hold_place_on_work (int hold);
-/* Gives the hold to a thread that is ready for it. */
+/* Gives the hold to a thread that is ready and waits for a core, if there is one. */
 extern bool gomp_hold_place_on_ready (int hold);
-/* There is work for one more core than we hold: see that we get one, or that
- * we are found when one becomes free. */
+/* There is work for one more core than the process holds: takes a free one, or sees to it that
+ * lenders find a worker of this process. */
 extern void gomp_want_cores (void);
-/* The same for a region that is left to one core: the watchdog sees to it if the region lasts. */
+/* The same if the watchdog finds that the work lasts.  For a region that is left to one core at
+ * first. */
 extern void gomp_want_cores_later (void);
-/* gomp_want_cores in a managed process, even if it holds all useful cores: they seem not to serve
- * what waits. */
+/* gomp_want_cores in a managed process, even if it holds as many cores as it can use: these seem
+ * not to serve what waits. */
 extern void gomp_call_cores (void);
 /* A region begins.  The process can use at most `count` cores; UINT_MAX: not known.  While it holds
  * that many, gomp_want_cores does not ask for more: other processes would lend cores that come back
  * at once. */
 extern void gomp_set_useful_cores (unsigned count);
 extern void gomp_cores_forget (void);
-/* Use cores that are free now for work that waits. */
+/* Takes cores that are free now, while work waits. */
 extern void gomp_take_free_cores (void);
-/* No work seems to wait: the process does not ask for cores any more. */
+/* The caller has found no work: the process asks for cores no more, unless there is work after
+ * all. */
 extern void gomp_stop_wanting (void);
 /* Are there threads or implicit tasks that cannot go on without a hold? */
 extern bool gomp_threads_queued (void);
 /* The same, or threads that compute without one? */
 extern bool gomp_threads_waiting (void);
-/* Could one of them use the caller's core now, without being moved here from another core that will
- * come to it? */
+/* Could one of them use the caller's core now?  Threads in the queue of another core do not
+ * count. */
 extern bool gomp_core_needed (void);
 /* Is there anything that a hold could be used for now, explicit tasks included? */
 extern bool gomp_work_waiting (void);
 /* Lets up to `count` queued threads and unstarted implicit tasks run without a hold.
- * False: a thread is missing that the system does not give us. */
+ * False: the system refuses a thread. */
 extern bool gomp_run_unheld (unsigned count);
 
-/* Must the calling thread give its hold up now, or has it lost it (to the owner, or in its sleep to
- * another thread of ours)?  As inv_hold_poll says, by two loads of one line when not. */
+/* Must the calling thread give its hold up now, or has it lost the hold (to the core's owner, or
+ * while it slept to another thread of the process)?  As inv_hold_poll says.  Takes two loads of one
+ * cache line if not. */
 static inline bool gomp_hold_called_back (void)
 {
     int hold = inv_hold;

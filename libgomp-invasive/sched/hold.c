@@ -29,11 +29,12 @@ void gomp_hold_yield (void)
     if (!inv_managed())
         return;
     gomp_work_sources.implicit->publish();
-    gomp_hold_handover(inv_hold_detach()); /* also when it is lost, or none */
+    gomp_hold_handover(inv_hold_detach()); /* also if it is lost, or there is none */
     inv_assert(inv_hold == INV_HOLD_NONE);
 }
 
-/* The same until the time is over (negative: never); then the caller computes without a hold. */
+/* Queues for a core for timeout_ns (negative: without limit); then the caller computes without a
+ * hold. */
 static void acquire_within (int64_t timeout_ns)
 {
     if (!inv_managed() || gomp_unheld_end())
@@ -65,8 +66,8 @@ bool gomp_hold_ticket_first (void)
     return n > 0 && atomic_compare_exchange_strong(&gomp_workers.tickets_first, &n, n - 1);
 }
 
-/* Ready threads may all be waiting like the caller, for an implicit task that has
- * not started, or is a context: that task comes first. */
+/* Unstarted implicit tasks and contexts go before ready threads, since these may, like the caller,
+ * wait for such a task. */
 static void hand_over_tickets_first (int hold)
 {
     gomp_work_sources.implicit->publish();
@@ -88,8 +89,8 @@ void gomp_hold_pause (void)
     gomp_hold_acquire();
 }
 
-/* --- a thread that waits in a loop of tests of MPI, and may hold a lock of the program meanwhile:
- * so it waits for a core for a limited time only */
+/* --- a thread that waits in a loop of tests of MPI.  It may hold a lock of the program, so it
+ * waits for a core for a limited time only */
 
 static bool way_wanted (void)
 {

@@ -12,9 +12,9 @@
 #include "unheld.h"
 #include "watchdog.h"
 
-/* Implicit tasks that have not started wait for a thread which the system does not give us, and the
- * caller, which sleeps, for them: end the program if no other worker is there, nor a watchdog, which would
- * see it. */
+/* The caller, about to sleep, may wait for implicit tasks that have not started, for which the
+ * system refuses a thread.  Ends the program if there is no other worker to run them, and no
+ * watchdog to notice that. */
 static void check_starved (void)
 {
     if (gomp_refused_ever() && gomp_work_sources.implicit->unstarted() && gomp_free_workers_now() == 0 &&
@@ -22,8 +22,8 @@ static void check_starved (void)
         gomp_fatal_starved();
 }
 
-/* Does the caller hold a core, or is it an unheld thread?  Threads of the program that are neither
- * (several of its threads open regions) need no hold. */
+/* Does the caller hold a core, or is it an unheld thread?  Other threads of the program, which may
+ * begin regions too, compute without either. */
 static bool needs_hold (void)
 {
     if (!inv_managed())
@@ -44,7 +44,7 @@ void gomp_park_thread (int *addr, int val)
     }
     if (!gomp_lot_enter(&w, val)) {
         if (w.needs_hold && inv_hold == INV_HOLD_NONE)
-            gomp_hold_forgo(); /* on */
+            gomp_hold_forgo(); /* the caller does not sleep, and computes on without a hold */
         return;
     }
     if (w.needs_hold) {

@@ -12,7 +12,7 @@ void gomp_waiter_sleep_for (struct gomp_waiter *w, int64_t timeout_ns)
 {
     inv_assert(inv_hold == INV_HOLD_NONE || !w->needs_hold);
     if (!gomp_waiter_rest(w, timeout_ns) && !gomp_ready_leave(w))
-        gomp_waiter_rest(w, -1); /* it is about to be woken */
+        gomp_waiter_rest(w, -1); /* a waker has taken it out of the queue */
     if (w->pinning == GOMP_PIN_FAILED)
         inv_thread_was_asleep();
     if (w->hold != INV_HOLD_NONE)

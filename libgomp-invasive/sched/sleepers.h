@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * sleepers.h - threads that have gone to sleep without a core, and how they come to one again.
+ * sleepers.h - waking threads and contexts that sleep in the parking lot, and sleeping until that.
  *
  * What is taken out of the parking lot goes on when there is a core for it: a thread of a managed process
  * queues for one (ready.h), a context goes to the queue of the process (suspended.h).
@@ -11,11 +11,12 @@
 #include "parking.h"
 
 #pragma GCC visibility push(hidden)
-/* Wake up to count threads that sleep on addr.  addr is a key only, never read: the
- * memory may be gone.  The caller has changed what they wait for before. */
+/* Wakes up to `count` threads and contexts that sleep on addr.  The caller has changed the word
+ * before.  addr is only a key, never read: the memory may be gone. */
 extern void gomp_unpark (int *addr, int count);
-/* The same after a change by a seq_cst store or read-modify-write.  False: none of them needs a core, and
- * none has been called; contexts in the lists of carriers may wait for the change. */
+/* The same after a change by a seq_cst store or read-modify-write.  False: no core was called,
+ * since no sleeper that needs one was found.  Contexts in the lists of carriers may still wait for
+ * the change. */
 extern bool gomp_unpark_sleepers (int *addr, int count);
 /* Sleeps until a waker sets w->word; then begins the hold that came with it. */
 extern void gomp_waiter_sleep (struct gomp_waiter *w);

@@ -6,19 +6,21 @@
  * that it holds only while neither another thread of this process nor another process has a use for
  * it; then it gives the hold up.
  *
- * Unmanaged: only the kernel knows.  After some microseconds the thread yields now and then: a
- * yield that comes back late may have let another thread run, which the kernel has counted then.
- * When that happens again and again the threads share a core: it sleeps, and the kernel wakes it
- * on an idle core if there is one.  (To go on yielding would keep two threads of a team on one core
- * beside an idle one: the kernel does not move a thread that has just run.)
+ * Unmanaged: only the kernel knows whether another thread has a use for the core.  After some
+ * microseconds the thread yields now and then.  If a yield takes long and the kernel has counted a
+ * switch, another thread has run.  If that happens several times in sequence, threads share the
+ * core: then the thread sleeps, and the kernel wakes it on an idle core if there is one.  (Two
+ * threads of a team that only yielded would stay on one core beside an idle one: the kernel does
+ * not move a thread that has just run.)
  *
- * With more threads than processors it yields from the beginning: the thread that it waits for is
- * most likely next on this core, and a yield costs half of a sleep and a wake.  Unless yields take
- * milliseconds: then a thread of another program computes on the core, and a thread that sleeps
- * comes back sooner than one that yields.
+ * With more threads than processors the thread yields from the beginning.  The thread that it waits
+ * for is most likely next on this core, and a yield costs half of a sleep and a wake.  If yields
+ * take milliseconds, a thread of another program computes on the core.  Then the thread sleeps,
+ * since a sleeper comes back sooner than a thread that yields.
  *
- * OMP_WAIT_POLICY and GOMP_SPINCOUNT are hints: passive does not spin (but yields where that serves
- * our own threads), active never sleeps when it is alone on its core, a count limits the time.
+ * OMP_WAIT_POLICY and GOMP_SPINCOUNT are hints.  With `passive` a thread does not spin (but yields
+ * where threads are more than processors), with `active` it never sleeps while it is alone on its
+ * core, and a count limits the time.
  */
 #define _GNU_SOURCE
 #include "libgomp.h"
@@ -29,27 +31,27 @@
 
 enum {
     SPIN_KEEP_NS = 1000000, /* managed: the core is not wanted */
-    SPIN_KEEP_MOST_NS = 5000000, /* the same where such waits have ended within this time */
+    SPIN_KEEP_MOST_NS = 5000000, /* the same if the last such wait has ended within this time */
     SPIN_WANTED_NS = 20000, /* it is wanted: about the cost of giving it and getting it back */
     SPIN_BORROWED_NS = 50000, /* it is not wanted, but borrowed */
-    SPIN_ALONE_NS = 5000,   /* from here on let threads run that the kernel has put here, */
-    SPIN_ALONE_MOST_NS = 100000, /* ... or from here on, on an own core on which there have been none: */
-    INTERRUPTED_NS = 100000,     /* no pause has been as long as this */
-    STEAL_AFTER_NS = 5000,  /* ... and take what waits for other cores of ours */
+    SPIN_ALONE_NS = 5000,   /* then it yields to threads that the kernel has put on the core, */
+    SPIN_ALONE_MOST_NS = 100000, /* ... later, up to this, on an own core where there are none */
+    INTERRUPTED_NS = 100000, /* a gap as long between two looks shows that another thread has run */
+    STEAL_AFTER_NS = 5000,  /* then it takes what waits for other cores of the process */
     POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
     YIELD_NOTICED_NS = 1200, /* a yield this long may have let another thread run */
     YIELD_LONG_NS = 1000000, /* ... one that computes, with a time slice of its own */
-    NOTICED_YIELDS = 3,     /* so many noticed one after the other: the core is shared */
-    SHARED_SLEEPS = 8,      /* then sleep in so many waits before it is tried again, */
-    CORUNNER_SLEEPS = 250,  /* and in so many after a long one, which costs that much more, */
-    CORUNNER_WORTH = 16,    /* ... but not for longer than so many times the length of that yield; */
-    CORUNNER_DOUBLINGS = 4, /* twice as many after each that follows */
-    CORUNNER_GONE_NS = 100000000, /* before it is taken for another one */
-    CROWDED_MOST = 32,      /* yields among more threads of our own than processors */
-    CROWDED_WORTH = 8,      /* as many as a sleep and a wake cost */
-    CROWDED_PROBE = 32,     /* where they have not been worth it, try again in one wait of these */
-    CROWDED_PLACE = 256,    /* sleep without a yield in one wait of these */
-    CROWDED_LOOKS = 4,      /* pauses before each of these */
+    NOTICED_YIELDS = 3,     /* noticed yields in sequence after which the core counts as shared: */
+    SHARED_SLEEPS = 8,      /* waits in which it then sleeps at once, before it spins again */
+    CORUNNER_SLEEPS = 250,  /* the same after a long yield, which costs that much more; */
+    CORUNNER_WORTH = 16,    /* ... for at most so many times the length of that yield; */
+    CORUNNER_DOUBLINGS = 4, /* ... doubled so often, once for each long yield that follows */
+    CORUNNER_GONE_NS = 100000000, /* after this time without one the other program counts as gone */
+    CROWDED_MOST = 32,      /* yields in a wait, with more threads of the process than processors */
+    CROWDED_WORTH = 8,      /* yields that cost as much as a sleep and a wake */
+    CROWDED_PROBE = 32,     /* if yields were not worth it: one of so many waits tries again */
+    CROWDED_PLACE = 256,    /* one of so many waits sleeps without a yield (is_placed_anew) */
+    CROWDED_LOOKS = 4,      /* looks before each yield */
     NS_PER_COUNT = 10,      /* of GOMP_SPINCOUNT */
 };
 
@@ -62,14 +64,15 @@ bool gomp_yield_was_long (void)
     return inv_now_ns() - before > YIELD_LONG_NS;
 }
 
-/* What this thread knows of other threads on its core: the number of long yields in sequence.  When
- * those were enough, NOTICED_YIELDS plus the number of waits to sleep in. */
+/* What this thread knows of other threads on its core: the number of noticed yields in sequence.
+ * From NOTICED_YIELDS on: that, plus the number of waits in which it is to sleep at once. */
 static __thread unsigned short core_shared __attribute__((tls_model("initial-exec"), used));
 #define core_shared GOMP_OWN(core_shared)
-/* Long yields, each no later than CORUNNER_GONE_NS after the sleeps for the one before: one may be a daemon
- * that is gone again, several a program that stays. */
+/* Long yields, each at most CORUNNER_GONE_NS after the sleeps for the one before.  A single one may
+ * be due to a daemon that is gone again, several to a program that stays. */
 static __thread unsigned char corunners __attribute__((tls_model("initial-exec"), used));
-/* When the thread is to idle again after the last one, however few waits there have been. */
+/* Time from which on the thread spins again after the last long yield, however few waits there
+ * were. */
 static __thread uint64_t corunner_until_ns __attribute__((tls_model("initial-exec"), used));
 #define corunners GOMP_OWN(corunners)
 #define corunner_until_ns GOMP_OWN(corunner_until_ns)
@@ -82,11 +85,12 @@ static void record_corunner (uint64_t now, uint64_t took)
     core_shared = (unsigned short)(NOTICED_YIELDS + (CORUNNER_SLEEPS << corunners));
 }
 
-/* How often the kernel has let another thread run in place of this one, as was_switched saw it last. */
+/* The kernel's count of involuntary switches away from this thread, when was_switched looked
+ * last. */
 static __thread long switches_seen __attribute__((tls_model("initial-exec"), used));
 #define switches_seen GOMP_OWN(switches_seen)
 
-/* Has it done so since the last call? */
+/* Has the kernel let another thread run in place of this one since the last call? */
 static bool was_switched (void)
 {
     struct rusage own;
@@ -97,15 +101,16 @@ static bool was_switched (void)
     return switched;
 }
 
-/* Yield, and learn from it.  True: the core is shared.  (The clock is read anew: what the caller has looked
- * at since it has read it takes as long as a yield where many cores write to that.  And a yield may take
- * long by itself, as on virtual processors.) */
+/* Yield, and learn from it.  True: the core is shared.  (Only the yield is timed: what callers look
+ * at before may take as long, where many cores write there.  On virtual processors a yield may take
+ * long by itself, so the kernel must have counted a switch, too.) */
 static bool yield_shared (void)
 {
     uint64_t before = inv_now_ns();
     inv_kernel_yield();
     uint64_t now = inv_now_ns(), took = now - before;
-    bool real = !(inv_managed() && inv_process.emulated); /* on emulated ones our own threads take turns */
+    /* On emulated cores the threads of the process itself take turns on a processor. */
+    bool real = !(inv_managed() && inv_process.emulated);
     core_shared = real && took > YIELD_NOTICED_NS && was_switched() ? core_shared + 1 : 0;
     if (core_shared > 0 && took > YIELD_LONG_NS)
         record_corunner(now, took);
@@ -114,7 +119,7 @@ static bool yield_shared (void)
     return core_shared >= NOTICED_YIELDS;
 }
 
-/* One of those waits. */
+/* Is this one of the waits in which the thread is to sleep at once?  Counts it. */
 static bool sleep_at_once (void)
 {
     if (core_shared < NOTICED_YIELDS)
@@ -130,9 +135,9 @@ static bool sleep_at_once (void)
 /* What a thread that idles has learned. */
 static __thread struct {
     /* How long it idles on a core of the process's own that is not wanted: SPIN_KEEP_NS, or
-     * SPIN_KEEP_MOST_NS where it was to sleep after that and had work again within this time. */
+     * SPIN_KEEP_MOST_NS if the last wait in which it slept was over within that time. */
     uint64_t keep_ns;
-    uint64_t since_ns; /* when it began its last wait, if it has idled for keep_ns then and is to sleep; else 0 */
+    uint64_t since_ns; /* start of its wait, if it has idled for keep_ns and is to sleep; else 0 */
     uint64_t yield_ns;  /* how long it idles on such a core before it yields */
     uint64_t looked_ns; /* when it looked at the clock last in this wait; 0: not yet */
     bool yields;        /* it has yielded in this wait */
@@ -154,9 +159,9 @@ void gomp_idle_skipped (void)
     idle_own.since_ns = 0;
 }
 
-/* Lets other threads run that the kernel has put on the core.  Not at once where there have been none: a yield takes
- * as long as a short region, and work that comes meanwhile waits for its end.  True: another program uses the core,
- * too. */
+/* Yields to other threads that the kernel has put on the core.  Later in the wait, and later each
+ * time, while there are none: a yield takes as long as a short region, and work that comes
+ * meanwhile waits for its end.  True: another program uses the core, too. */
 static bool yields_to_corunner (uint64_t start, uint64_t now, bool alone)
 {
     bool interrupted = idle_own.looked_ns > 0 && now - idle_own.looked_ns > INTERRUPTED_NS;
@@ -166,7 +171,7 @@ static bool yields_to_corunner (uint64_t start, uint64_t now, bool alone)
     if (now - start < idle_own.yield_ns)
         return false;
     if (!idle_own.yields)
-        was_switched(); /* from here on */
+        was_switched(); /* counts switches from here on */
     idle_own.yields = true;
     bool shared = yield_shared();
     if (idle_own.yield_ns < SPIN_ALONE_MOST_NS)
@@ -195,8 +200,8 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
         *end = GOMP_IDLE_NEEDED;
         return false;
     }
-    /* The thread that lent us the core may have been preempted by our wake-up before it slept,
-     * and may have to run before it can ask for the core. */
+    /* A thread that lent a core may have been preempted, when this thread woke up, before it slept.
+     * It has to run before it can ask for the core, so this thread yields to it. */
     bool owned = inv_hold_is_owned();
     if (yields_to_corunner(start, now, owned && verdict == INV_KEEP))
         return false;
@@ -246,7 +251,7 @@ static uint64_t longest_spin_ns (void)
                                                            : gomp_spin_count_var * NS_PER_COUNT;
 }
 
-/* As many yields as have been worth it lately, and waits without one. */
+/* How many yields in a wait have been worth it lately; waits in which none was made. */
 static __thread unsigned char crowded_yields __attribute__((tls_model("initial-exec"), used)) =
     CROWDED_MOST;
 static __thread unsigned char crowded_sleeps __attribute__((tls_model("initial-exec"), used));
@@ -268,8 +273,9 @@ static void learn_crowded (bool worth)
         crowded_yields += CROWDED_WORTH;
 }
 
-/* The kernel moves no thread that yields: three of four may share one of two cores for long, while
- * the fourth sleeps on its own for most of the time.  A sleeper is woken on an idle core. */
+/* Is the thread to sleep in this wait, so that the kernel wakes it on an idle core?  The kernel
+ * does not move a thread that yields: three of four may share one of two cores for long, while the
+ * fourth sleeps for most of the time. */
 static bool is_placed_anew (void)
 {
     static __thread unsigned short waits __attribute__((tls_model("initial-exec")));
@@ -327,8 +333,8 @@ static bool spin_unmanaged (bool (*ready) (void *), void *arg)
     return more_threads_than_cpus() ? spin_crowded(ready, arg) : spin_alone(ready, arg);
 }
 
-/* Managed, without a hold: the thread is on a core that another one holds, so it hardly spins at
- * all. */
+/* Managed, without a hold: the thread is on a core that another one holds, so it spins only
+ * briefly. */
 static bool spin_unheld (bool (*ready) (void *), void *arg)
 {
     idle_own.since_ns = 0;

@@ -20,12 +20,11 @@ struct gomp_suspended {
     _Atomic unsigned count; /* of them; written under the lock, read without: a hint */
     /* Written by the carrier's thread, relaxed; read by the watchdog. */
     _Atomic uint64_t switches;
-    /* In the list of all, which only grows.  used: by a thread that lives (acq_rel). */
-    struct gomp_suspended *next;
-    _Atomic bool used;
+    struct gomp_suspended *next; /* in the list of all, which only grows */
+    _Atomic bool used;           /* by a thread that has not ended (acq_rel) */
 };
 
-/* All of them, and what no carrier has. */
+/* The lists of all carriers, and the contexts that are in none of these. */
 extern struct gomp_all_suspended {
     _Atomic(struct gomp_suspended *) first; /* the newest; pushed with release, read with acquire */
     /* The queue of the process, of contexts that are ready. */
@@ -35,7 +34,7 @@ extern struct gomp_all_suspended {
         struct gomp_context *first, **last;
     } __attribute__((aligned(64))) ready;
 } gomp_all_suspended;
-/* The calling thread's, or NULL. */
+/* The list of the calling thread; NULL: it is no carrier yet. */
 extern __thread struct gomp_suspended *gomp_own_suspended
     __attribute__((tls_model("initial-exec")));
 #define gomp_own_suspended GOMP_OWN(gomp_own_suspended)
@@ -45,18 +44,19 @@ static inline struct gomp_suspended *gomp_suspended_all (void)
     return atomic_load_explicit(&gomp_all_suspended.first, memory_order_acquire);
 }
 
-/* A new list, which is used. */
+/* Adds a new list to the list of all, as used. */
 extern void gomp_suspended_enlist (struct gomp_suspended *);
 /* Leaves the list empty; under its lock, or before there are others. */
 extern void gomp_suspended_clear (struct gomp_suspended *);
-/* A word has changed that contexts may wait for: cores that are free may be of use. */
+/* A word has changed: calls cores, in case contexts in the lists of carriers waited for that. */
 extern void gomp_suspended_call_cores (void);
 
 /* --- what waits on a carrier; under the lock */
 
 static inline bool gomp_context_could_run (const struct gomp_context *x)
 {
-    /* acquire: what the thread did that has changed it happens before what x does next */
+    /* acquire; partner: the change of the word, after which x sees what the changing thread did
+     * before */
     return !x->addr || __atomic_load_n(x->addr, __ATOMIC_ACQUIRE) != x->val;
 }
 
@@ -76,7 +76,8 @@ static inline void gomp_suspended_append (struct gomp_suspended *l, struct gomp_
     atomic_store_explicit(&l->count, l->count + 1, memory_order_relaxed);
 }
 
-/* The link to the first that is ready, or to NULL: the first of a run. */
+/* The link to the first context that can run, or to NULL.  Only the first of each run is looked
+ * at. */
 static inline struct gomp_context **gomp_suspended_ready (struct gomp_suspended *l)
 {
     struct gomp_context **link = &l->first, *x;
@@ -85,7 +86,7 @@ static inline struct gomp_context **gomp_suspended_ready (struct gomp_suspended 
     return link;
 }
 
-/* The next one of its run is the first then. */
+/* Takes a context, the first of a run, out of the list.  NULL if *link is. */
 static inline struct gomp_context *gomp_suspended_unlink (struct gomp_suspended *l,
                                                           struct gomp_context **link)
 {
@@ -141,7 +142,7 @@ static inline bool gomp_contexts_are_ready (void)
     return atomic_load_explicit(&gomp_all_suspended.ready.count, memory_order_relaxed) > 0;
 }
 
-/* What the context in the parking lot has waited for has come. */
+/* Puts a context into that queue.  Whatever it waited for has come. */
 extern void gomp_context_is_ready (struct gomp_context *);
 /* For the child of a fork. */
 extern void gomp_suspended_forget (void);
@@ -151,12 +152,13 @@ extern void gomp_suspended_forget (void);
 /* When the calling carrier left the code of one implicit task, if the switch to another is
  * timed (costs.c); else 0. */
 extern __thread uint64_t gomp_carrier_left_ns __attribute__((tls_model("initial-exec")));
-/* It is none: there is nothing to switch to. */
+/* The calling carrier has nothing to switch to, so this is no switch. */
 static inline void gomp_carrier_idles (void)
 {
     gomp_carrier_left_ns = 0;
 }
-/* The switches of all carriers, by a load for each; those of the calling one. */
+/* How many switches all carriers, and the calling one, have made.  The first takes a load for each
+ * carrier. */
 extern uint64_t gomp_carriers_switches (void);
 extern uint64_t gomp_carrier_own_switches (void);
 

@@ -15,8 +15,8 @@ struct inv_task_point;
 
 enum gomp_run {
     GOMP_RUN_NEXT,      /* whatever is best for this core */
-    GOMP_RUN_UNSTARTED, /* what has not been started first: threads that sleep may wait for it */
-    GOMP_RUN_STOLEN     /* what another thread has kept for itself, if this one has idled for a while */
+    GOMP_RUN_UNSTARTED, /* unstarted work before other work: threads that sleep may wait for it */
+    GOMP_RUN_STOLEN     /* work that another thread keeps for itself, if the caller has idled */
 };
 
 struct gomp_work_source {
@@ -26,22 +26,22 @@ struct gomp_work_source {
     bool (*in_sight) (void);
     /* Is there any that has not been started? */
     bool (*unstarted) (void);
-    /* Is there any for a thread without a hold?  Looks at everything. */
+    /* Is there any for a thread without a hold?  Looks into every list and queue. */
     bool (*unheld_may_run) (void);
-    /* Has the work that the calling thread has run last asked for GOMP_RUN_UNSTARTED?  Once. */
+    /* Has the work that the calling thread ran last asked for GOMP_RUN_UNSTARTED?  Clears that. */
     bool (*asks_for_unstarted) (void);
     /* Run some.  False: there was none. */
     bool (*run) (enum gomp_run);
-    /* The calling thread is about to give its core up: what it has kept for itself is for other threads.  True:
-     * some could run. */
+    /* The calling thread is about to give its core up: leaves the work that it has kept for itself
+     * to other threads.  True: some of that could run. */
     bool (*publish) (void);
-    /* It has held a core, and is about to sleep until *addr changes. */
+    /* The calling thread, which has a hold, is about to sleep until *addr changes. */
     void (*sleeps) (const int *addr);
     /* The calling thread is about to sleep for long. */
     void (*rest) (void);
     /* The calling thread ends. */
     void (*leave) (void);
-    /* inv_give_way.yield */
+    /* The program calls sched_yield, see inv_give_way.yield. */
     bool (*yield) (void);
     /* Has there ever been any?  A hint. */
     bool (*in_use) (void);

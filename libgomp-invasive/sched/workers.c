@@ -21,8 +21,8 @@ static bool help_waiting (void *arg)
     return gomp_work_sources.explicit->waits();
 }
 
-/* Hands the caller's hold over to one of those that are counted, if there is one.  True: the caller
- * has no hold any more. */
+/* Hands the caller's hold over by `place`, if *count, of threads that wait for one, is not 0.
+ * True: the caller has no hold any more. */
 static bool hand_hold_over (_Atomic unsigned *count, bool (*place) (int hold))
 {
     if (atomic_load_explicit(count, memory_order_relaxed) == 0)
@@ -36,8 +36,8 @@ static bool hand_hold_over (_Atomic unsigned *count, bool (*place) (int hold))
     return false;
 }
 
-/* Spin for work; false: for too long.  (That other threads have taken what was in sight before we
- * came to it is no reason to give the core up.) */
+/* Spin for work.  False: the thread has idled for too long.  (It may go on if other threads have
+ * taken the work that was in sight.) */
 static bool idle_for_work (void)
 {
     INV_TELL(idle_begin());
@@ -60,7 +60,8 @@ static bool work_once (void)
            implicit->run(GOMP_RUN_STOLEN) || idle_for_work();
 }
 
-/* While work waits one must stay where lenders find it: is that the caller? */
+/* While work waits one worker must stay where lenders find it.  Must the caller, which could
+ * end? */
 static bool must_stay (void)
 {
     /* Partner: the fence of gomp_want_cores, after which a thread that has queued work looks at
@@ -69,9 +70,10 @@ static bool must_stay (void)
     return gomp_work_waiting() && inv_parked_count() == 0 && !atomic_exchange(&gomp_workers.staying, true);
 }
 
-/* Is the calling worker, which is not parked, one too many?  (Work that is queued after we looked
- * does not find us among the parked, so its master makes another worker.)  *stays: it is, and stays
- * all the same; it clears `staying` when it has been found. */
+/* Is the calling worker, which is not parked, to end, since there are too many?  Then it is not
+ * counted any more.  (A thread that queues work after this look does not find the caller parked, so
+ * it makes another worker.)  *stays: there are too many, but the caller stays, and clears `staying`
+ * when it has been parked. */
 static bool end_if_not_needed (struct gomp_free_worker *self, bool *stays)
 {
     int n = atomic_load(&gomp_workers.count), enough = gomp_free_workers_enough();
@@ -109,11 +111,12 @@ static bool wait_for_hold (struct gomp_free_worker *self)
 {
     uint32_t seen = atomic_load(&gomp_workers.leave_word);
     gomp_work_sources.implicit->publish();
-    if (!inv_managed()) { /* any more */
+    if (!inv_managed()) { /* the process is not managed any more */
         inv_futex_wait(&gomp_workers.leave_word, seen, -1, false);
         return true;
     }
-    if (gomp_unheld_end() || run_one_unheld()) /* the watchdog may have let us finish without a hold */
+    /* The watchdog may have let the worker run without a hold. */
+    if (gomp_unheld_end() || run_one_unheld())
         return true;
     bool stays = false;
     if (end_if_not_needed(self, &stays))
@@ -156,7 +159,7 @@ static void *free_worker_main (void *arg)
     inv_assert(inv_hold == INV_HOLD_NONE && !gomp_unheld_self); /* it takes no core with it */
     gomp_free_worker_leave(&self);
     gomp_work_sources.implicit->leave();
-    gomp_thread()->thread_pool = NULL; /* the last region's, which may be gone */
+    gomp_thread()->thread_pool = NULL; /* that of its last region may be gone */
     gomp_work_sources.explicit->leave();
     return NULL;
 }

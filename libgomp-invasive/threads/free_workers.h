@@ -25,26 +25,27 @@ struct gomp_free_worker {
 };
 
 struct gomp_free_workers {
-    /* Workers that there are; how many of them pools may need; those that have been created and have not come to
-     * their loop yet; those that were ever to be created (written by starters, after `starting` and before `count`;
-     * seq_cst; partner: only_ours_left). */
+    /* Free workers: that exist; that pools may need (gomp_workers_keep); that have been created and
+     * are not in their loop yet; that were ever to be created (written after `starting` and before
+     * `count`; seq_cst; partner: only_ours_left). */
     _Atomic int count, kept, starting;
     _Atomic unsigned started;
-    /* A word on which to tell the surplus: raised after `kept` has become less (seq_cst; partner: wait_for_hold, which
-     * reads the word before it compares the two). */
+    /* Futex of parked workers, raised when some of them may end: after `kept` has become less
+     * (seq_cst; partner: wait_for_hold, which reads it before it compares `count` with `kept`). */
     _Atomic uint32_t leave_word;
-    /* A worker that is one too many is on its way to where lenders find it.  Set and cleared by that
-     * worker (seq_cst; no data goes with it). */
+    /* A worker that was about to end is about to park instead, so that lenders find one
+     * (must_stay).  Set and cleared by that worker (seq_cst; no data goes with it). */
     _Atomic bool staying;
-    /* How many of them are to prefer an unstarted implicit task to the queue of the ready.  Written by threads that
-     * leave their cores to them. */
+    /* How many workers are to prefer an unstarted implicit task to the queue of the ready.  Raised
+     * by threads that leave their cores to workers, lowered by these (gomp_hold_ticket_first). */
     _Atomic int tickets_first __attribute__((aligned(64)));
     struct gomp_spinlock lock; /* of what follows: */
     struct gomp_waiter *spares;
-    struct gomp_free_worker *present; /* the list of all */
-    /* The signals that the master of the last pool to grow had blocked.  Free workers have the same
-     * mask, as a team's threads have with stock libgomp, whichever thread creates them: the watchdog,
-     * which may, blocks all, and a handler for faults must run where the fault is. */
+    struct gomp_free_worker *present; /* the list of all that are in their loop */
+    /* The signal mask of the master of the last pool to grow.  Free workers take it, as threads of
+     * a team do with stock libgomp.  They do not inherit it: the watchdog may create them, and
+     * blocks all signals, but a handler of the program for faults must run in the thread of the
+     * fault. */
     sigset_t program_signals;
     void *(*main) (void *); /* what they execute; written when the library is loaded */
 };
@@ -52,35 +53,37 @@ struct gomp_free_workers {
 #pragma GCC visibility push(hidden)
 extern struct gomp_free_workers gomp_workers;
 
-/* What free workers execute, with their hold; before the first is started. */
+/* Sets the function that free workers execute, with their hold.  To be called before one is
+ * started. */
 extern void gomp_free_workers_execute (void *(*main) (void *hold));
-/* Starts one with the hold, or INV_HOLD_NONE.  False: the system gives us no thread. */
+/* Starts a free worker with the hold, or INV_HOLD_NONE.  False: the system refuses a thread. */
 extern bool gomp_free_worker_start (int hold);
 /* Wakes one of the spares with the hold, or INV_HOLD_NONE.  False: there is none. */
 extern bool gomp_spare_wake (int hold);
-/* Puts the calling worker, which is to sleep then, among the spares. */
+/* Puts the calling worker, which is about to sleep, among the spares. */
 extern void gomp_spare_add (struct gomp_waiter *);
-/* Is none parked where lenders find it, nor about to begin? */
+/* Is no worker parked where lenders find it, and none about to enter its loop? */
 static inline bool gomp_no_worker_is_parked (void)
 {
     return inv_parked_count() == 0 &&
            atomic_load_explicit(&gomp_workers.starting, memory_order_relaxed) == 0;
 }
-/* Does one compute that is not about to end? */
+/* Is there a free worker in its loop that is not about to end? */
 extern bool gomp_free_worker_goes_on (void);
 
 /* The calling worker takes the signal mask, enters the list of all, leaves it. */
 extern void gomp_free_worker_signals (void);
 extern void gomp_free_worker_enter (struct gomp_free_worker *self);
 extern void gomp_free_worker_leave (struct gomp_free_worker *self);
-/* So many may stay: as many as implicit tasks may sleep in barriers, and while they do, some on their
- * way. */
+/* How many free workers may stay: as many as pools may need, since that many implicit tasks may
+ * sleep in barriers, and some more unless that is 0. */
 extern int gomp_free_workers_enough (void);
 
 /* Free workers that there are now, including workers that are about to begin. */
 extern unsigned gomp_free_workers_now (void);
-/* Has each free worker that was to be started begun, or been refused?  *started: how many there were,
- * modulo 2^32.  Between two answers of yes with the same number none is started. */
+/* Has each free worker that was to be started entered its loop, or been refused?  *started: how
+ * many there were, modulo 2^32.  Between two answers of yes with the same number none is
+ * started. */
 extern bool gomp_free_workers_started (unsigned *started);
 /* Free workers are the process's, not a pool's, but each pool says how many it may need again:
  * `more` than it said before.  Free workers beyond the sum end when they have nothing to do;

@@ -2,10 +2,10 @@
 /*
  * parking.h - the parking lot: threads and contexts asleep on addresses.
  *
- * It is a futex in user space, with two differences that malleability needs: a wake without
- * a sleeper makes no system call; and what is taken out of the lot is not run at once.  The
- * caller sees to that: a thread of a managed process goes on when a core of the claim is free for
- * it (sleepers.h).  The idea is WebKit's parking lot: a hash of short lists, keyed by address, and no
+ * It is a futex in user space, with two differences that malleability needs.  A wake without a
+ * sleeper makes no system call.  And what is taken out of the lot does not run at once: a thread of
+ * a managed process goes on when a core of the claim is free for it, which is left to the caller
+ * (sleepers.h).  The idea is WebKit's parking lot: a hash of short lists, keyed by address, and no
  * state in the words themselves.
  *
  * The lot knows nothing of cores, holds, or regions.
@@ -21,29 +21,29 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A sleeping thread.  Lives on its stack; is in the lot, or in the list of those ready
- * to run, or neither (then its waker is about to set `word`). */
+/* A sleeping thread, on whose stack the struct is, or a suspended context.  It is in the lot, or in
+ * the list of those ready to run, or in neither: then its waker is about to set `word`. */
 struct gomp_context;
 struct gomp_waiter {
     struct gomp_waiter *next;
     int *addr;
     int tid;
-    int core;        /* that it held last and is pinned to, INV_HOLD_NONE if it is not */
-    struct gomp_context *context; /* this is no thread but a context (context.h), or NULL */
-    bool needs_hold; /* held a core when it went to sleep, so must get one to go on */
+    int core;        /* the thread's last one, to which it is pinned; INV_HOLD_NONE: none */
+    struct gomp_context *context; /* the context (context.h); NULL: this is a thread */
+    bool needs_hold; /* the thread held a core when it went to sleep, and needs one to go on */
     /* written by the waker before word, read by the sleeper after it */
     int hold;
     enum gomp_pinning {
         GOMP_PIN_UNTOUCHED, /* the waker has left the thread where it was */
-        GOMP_PIN_DONE,      /* has pinned it to the core of the hold */
-        GOMP_PIN_FAILED     /* has tried */
+        GOMP_PIN_DONE,      /* the waker has pinned it to the core of the hold */
+        GOMP_PIN_FAILED     /* the waker has tried to */
     } pinning;
     /* enum gomp_waiting.  The sleeper sets ASLEEP by CAS, the waker GO by exchange (release;
      * partner: the sleeper's acquire loads).  Futex */
     _Atomic uint32_t word;
 };
 
-/* A waker makes a system call only for a thread that sleeps by now. */
+/* A waker makes a system call only for a thread that is asleep. */
 enum gomp_waiting { GOMP_AWAKE, GOMP_GO, GOMP_ASLEEP };
 
 enum { GOMP_LOT_BUCKETS = 256 };
@@ -64,22 +64,24 @@ static inline struct gomp_lot_bucket *gomp_lot_bucket (int *addr)
     return &gomp_lot[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 56 & (GOMP_LOT_BUCKETS - 1)];
 }
 
-/* Puts the waiter into the lot, where it waits for a change of *w->addr.  False: that is not val any
- * more. */
+/* Puts the waiter into the lot, where it waits for *w->addr to change from val.  False: it has
+ * changed. */
 extern bool gomp_lot_enter (struct gomp_waiter *w, int val);
-/* The same of a context, which does not run. */
+/* The same for a context, which does not run; initialises the waiter. */
 extern bool gomp_park_context (struct gomp_waiter *, struct gomp_context *, int *addr, int val);
 /* Takes up to count waiters on addr out of the lot; returns them as a list.  addr is a key only, never
  * read: the memory may be gone.  The caller has changed what they wait for before. */
 extern struct gomp_waiter *gomp_lot_take (int *addr, int count);
-/* Could there be any?  Comes after the change, which is a seq_cst store or read-modify-write, or a fence. */
+/* Could a waiter on addr be in the lot?  To be called after the change that it waits for, by a
+ * seq_cst store or read-modify-write, or with a fence between. */
 static inline bool gomp_lot_has_any (int *addr)
 {
     return atomic_load(&gomp_lot_bucket(addr)->sleepers) > 0;
 }
 
-/* Sleeps until a waker sets w->word, or until the time is over (negative: never).  False: it is over.  Then
- * the caller takes the waiter out of all lists, or, if a waker has done so, rests again. */
+/* Sleeps until a waker sets w->word, or for timeout_ns (negative: without limit).  False: the time
+ * is over.  Then the caller takes the waiter out of all lists, or, if a waker has done so, rests
+ * again. */
 extern bool gomp_waiter_rest (struct gomp_waiter *w, int64_t timeout_ns);
 /* Lets a sleeping thread go on, with a hold or INV_HOLD_NONE. */
 extern void gomp_waiter_wake (struct gomp_waiter *w, int hold);

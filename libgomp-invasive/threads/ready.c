@@ -89,7 +89,8 @@ static struct gomp_waiter *steal_waiter (const struct gomp_ready_queue *own)
     return w;
 }
 
-/* A queue that no core of ours serves: its core was given up, or it is of those without one. */
+/* From a queue that no core of this process serves: of threads that are not pinned, or of a core
+ * that the process does not hold any more. */
 static struct gomp_waiter *take_from_orphans (void)
 {
     struct gomp_waiter *w = take_first(&gomp_ready.queue[INV_MAX_CORES]);

@@ -2,10 +2,10 @@
 /*
  * ready.h - threads of a managed process that could go on and wait for a core.
  *
- * One queue for each core: of the threads that held it last.  They are pinned there, so giving the
- * core to one of them is one system call; giving it to a thread of another queue is a migration,
- * and two.  So a core serves its own queue first.  Each queue is first come, first served: a
- * barrier's threads go round.
+ * There is one queue for each core, of the threads that held it last.  They are pinned there, so
+ * giving the core to one of them takes one system call.  Giving it to a thread of another queue
+ * takes two, and is a migration.  So a core serves its own queue first.  Each queue is first come,
+ * first served, so the threads of a barrier take turns.
  */
 #ifndef GOMP_READY_H
 #define GOMP_READY_H 1
@@ -32,11 +32,11 @@ extern struct gomp_ready {
 extern void gomp_ready_push (struct gomp_waiter *);
 /* Takes a thread for the hold: from its core's queue, else from another's.  NULL: none. */
 extern struct gomp_waiter *gomp_ready_pop (int hold);
-/* Take a thread that may wait in vain while this core serves its own queue only: now and then,
- * one whose core is not held any more; more rarely, any. */
+/* Takes a thread of another queue, which might wait in vain while each core serves its own: in one
+ * of 8 calls one whose queue no core serves; in one of 64, if there is none, any.  Else NULL. */
 extern struct gomp_waiter *gomp_ready_overdue (int hold);
-/* The waiter does not want to wait for a hold any longer.  False: another thread is about to wake
- * it. */
+/* Takes the waiter, which does not wait for a hold any longer, out of its queue.  False: another
+ * thread has taken it, and is about to wake it. */
 extern bool gomp_ready_leave (struct gomp_waiter *);
 /* Does a thread wait in the queue of the hold's core?  A hint. */
 extern bool gomp_ready_here (int hold);
@@ -46,7 +46,7 @@ static inline bool gomp_ready_at (int hold)
     return atomic_load_explicit(&gomp_ready.count, memory_order_relaxed) > 0 &&
            gomp_ready_here(hold);
 }
-/* Changes whenever threads are taken (for the watchdog). */
+/* How many threads have been taken, modulo 2^32 (for the watchdog). */
 extern unsigned gomp_ready_taken (void);
 extern void gomp_ready_forget (void);
 

@@ -63,7 +63,7 @@ static unsigned long field_value (const char *text, const char *name)
     return found ? strtoul(found + strlen(name), NULL, 10) : 0;
 }
 
-/* Ranks of the job on this node, which share what is a user's. */
+/* Ranks of the job on this node, which share the user's limits; at least 1. */
 static unsigned long local_ranks (void)
 {
     int n = inv_local_size();
@@ -105,7 +105,7 @@ static size_t stack_bytes (void)
     return bytes;
 }
 
-/* --- what is this process's */
+/* --- limits of this process */
 
 static unsigned long limit_of (int resource)
 {
@@ -132,9 +132,10 @@ static unsigned long left_of_memory (size_t stack)
     return left;
 }
 
-/* --- what all have in common */
+/* --- limits that all processes of the user, the control group or the machine share */
 
-/* Where the kernel promises no more memory than it has (vm.overcommit_memory = 2). */
+/* For how many stacks the kernel would still promise memory, where it promises no more than it has
+ * (vm.overcommit_memory = 2). */
 static unsigned long left_of_commitment (size_t stack)
 {
     char text[4096];
@@ -146,7 +147,7 @@ static unsigned long left_of_commitment (size_t stack)
     return kib / (stack >> 10);
 }
 
-/* Threads of a process if it is this user's. */
+/* How many threads a process has that is this user's; else 0. */
 static unsigned long threads_of (int proc, const char *pid)
 {
     struct stat about;
@@ -235,7 +236,7 @@ static unsigned long left_of_groups (void)
 
 bool gomp_space_to_join (unsigned nthreads)
 {
-    enum { OTHERS = 3 /* threads of ours in no team: background, watchdog, free worker */ };
+    enum { OTHERS = 3 /* the runtime's in no team: background, watchdog, free worker */ };
     unsigned long space = limit_of(RLIMIT_AS), pages;
     char text[256];
     if (space == NO_LIMIT || !read_file("/proc/self/statm", text, sizeof text) ||

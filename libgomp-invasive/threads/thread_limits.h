@@ -18,7 +18,7 @@ extern unsigned long gomp_threads_left (void);
  * start any more although it can with stock libgomp. */
 extern unsigned long gomp_threads_to_spare (void);
 /* Does RLIMIT_AS leave a process that is not managed yet the address space for the core table, so many
- * threads and those of our own? */
+ * threads and those of the runtime? */
 extern bool gomp_space_to_join (unsigned nthreads);
 #pragma GCC visibility pop
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * threads.h - making threads of the runtime, and what the system says to that.
+ * threads.h - making threads of the runtime, and whether the system refuses any.
  */
 #ifndef GOMP_THREADS_H
 #define GOMP_THREADS_H 1
@@ -29,11 +29,12 @@ extern struct gomp_thread_supply {
      * begin regions or regions are nested (proc.c).  So regions of default teams are bound (region.h), and their
      * threads are made before the size is told.  Written at the first use; constant after it. */
     bool few_threads;
-    /* The time until which no other thread is made for want of nothing but speed, since the system has
-     * just refused one; 0: it never has.  Written by the refused thread, relaxed: a hint. */
+    /* Until this time no thread is made that would only make the program faster, since the system
+     * has just refused one; 0: it never has.  By the clock of inv_now_ns.  Written by the thread
+     * that was refused one, relaxed: a hint. */
     _Atomic uint64_t refused_until;
 } gomp_thread_supply;
-/* The system has refused a thread; has it done so some milliseconds ago, or ever? */
+/* Notes that the system has refused a thread.  Has it refused one in the last 10 ms?  Ever? */
 extern void gomp_thread_refused (void);
 extern bool gomp_refused_lately (void);
 static inline bool gomp_refused_ever (void)

@@ -19,7 +19,8 @@ __thread struct gomp_unheld *gomp_unheld_self;
 #define gomp_unheld_self GOMP_OWN(gomp_unheld_self)
 struct gomp_unheld_threads gomp_unheld_threads;
 
-/* The core where a thread is, and whether it has a hold there, change here only. */
+/* The only place where an unheld thread's core and hold change: counts those without a hold by
+ * core. */
 static void set_core_and_hold (struct gomp_unheld *u, int core, int hold)
 {
     if (u->hold == INV_HOLD_NONE && u->core >= 0) {
@@ -34,7 +35,7 @@ static void set_core_and_hold (struct gomp_unheld *u, int core, int hold)
         gomp_unheld_threads.on[u->core]++;
 }
 
-/* Is the core still ours, and tid on it? */
+/* Does the thread still have the hold that it was given? */
 static bool hold_is_current (const struct gomp_unheld *u)
 {
     return u->hold < 0 || inv_hold_is_of(u->hold, u->tid);
@@ -86,7 +87,7 @@ int gomp_unheld_core (unsigned i, unsigned count)
     if (inv_process.anonymous)
         return INV_HOLD_NONE;
     inv_assert(i < count);
-    unsigned held = 0, own = (unsigned)inv_thread_core(); /* none: -1, before the first */
+    unsigned held = 0, own = (unsigned)inv_thread_core(); /* -1: none, begin at 0 */
     for (int core = 0; core < (int)inv_process.ncores; core++)
         held += inv_core_is_held(core);
     int core = inv_some_held_core(own + 1);
@@ -109,7 +110,7 @@ void gomp_unheld_begin (void)
     set_core_and_hold(u, core, INV_HOLD_NONE);
     find_core(u);
     if (core >= 0 && u->core == core && !inv_process.anonymous)
-        inv_pin(inv_process.table, u->tid, core); /* it may have been a guess */
+        inv_pin(inv_process.table, u->tid, core); /* inv_thread_core may have guessed */
     /* seq_cst: partner is gomp_hold_handover, which gives a hold up and looks again */
     atomic_fetch_add(&gomp_unheld_threads.waiting, 1);
     gomp_spinlock_unlock(&gomp_unheld_threads.lock);

@@ -2,11 +2,11 @@
 /*
  * unheld.h - unheld threads: they compute without a hold, beside the threads that hold cores.
  *
- * The watchdog lets threads run so when those that hold cores seem to get nowhere (watchdog.h).
- * Often they do get somewhere, only slowly: implicit tasks may take seconds.  So an unheld thread
- * is remembered: a core that becomes free, or that arrives, is given to it while it computes (it is
- * moved there, and finds out at its next scheduling point), and it is moved off a core that this
- * process does not hold any more.
+ * The watchdog lets threads run so when those that hold cores seem to make no progress
+ * (watchdog.h).  Often these are only slow: implicit tasks may take seconds.  So unheld threads are
+ * kept in a list.  A core that becomes free, or that arrives, is given to one while it computes:
+ * the thread is moved there, and finds out at its next scheduling point.  A thread on a core that
+ * this process does not hold any more is moved off it.
  */
 #ifndef GOMP_UNHELD_H
 #define GOMP_UNHELD_H 1
@@ -18,12 +18,12 @@
 #pragma GCC visibility push(hidden)
 
 struct gomp_unheld;
-/* Of the calling thread, NULL when it is none. */
+/* The calling thread as an unheld one; NULL: it is none. */
 extern __thread struct gomp_unheld *gomp_unheld_self __attribute__((tls_model("initial-exec")));
 #define gomp_unheld_self GOMP_OWN(gomp_unheld_self)
 /* Written by unheld threads, and threads that give them holds. */
 extern struct gomp_unheld_threads {
-    _Atomic unsigned waiting; /* how many have been given no hold; polled; a hint */
+    _Atomic unsigned waiting; /* how many have no hold; polled; a hint */
     /* The list and all that is in it are changed under the lock only.  Held across the system call that
      * moves a thread: the thread must not go on and hand its hold over meanwhile. */
     struct gomp_spinlock lock __attribute__((aligned(64)));
@@ -46,7 +46,7 @@ extern bool gomp_unheld_end (void);
 extern bool gomp_unheld_place (int hold);
 /* The hold is given up: moves unheld threads off its core. */
 extern void gomp_unheld_leave (int hold);
-/* Sees to unheld threads that have lost their core; by the watchdog. */
+/* Finds cores for unheld threads that have lost theirs.  Called by the watchdog. */
 extern void gomp_unheld_rescue (void);
 extern void gomp_unheld_forget (void);
 

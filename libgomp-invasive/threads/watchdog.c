@@ -17,10 +17,10 @@ static struct {
     /* Read when a region begins. */
     _Atomic uint32_t armed; /* futex; set by gomp_progress_arm, cleared by the watchdog */
     _Atomic bool started;
-    _Atomic bool initial_ended; /* before the process.  Written by the initial thread, seq_cst */
+    _Atomic bool initial_ended; /* has the initial thread?  It writes this, seq_cst */
     const struct gomp_watch *watch; /* written when the library is loaded */
-    /* Written by workers while they have work; relaxed: work taken off the queue of the ready, by threads that hold
-     * cores; tickets that unheld threads are to take, and have taken. */
+    /* Written by workers while they have work, relaxed: how often threads with a hold have taken
+     * work; tickets that threads without one are to take, and have taken. */
     _Atomic unsigned taken __attribute__((aligned(64)));
     _Atomic int extras;
     _Atomic unsigned extras_taken;
@@ -73,8 +73,9 @@ void gomp_fatal_starved (void)
                "OMP_NUM_THREADS, or see OMP_STACKSIZE and ulimit -u -v", strerror(EAGAIN));
 }
 
-/* Are there threads of the runtime only?  Free workers leave their count before they end, so workers that
- * are counted last have been there all the time unless one was being started. */
+/* Is every thread of the process one of the runtime?  A free worker leaves the count before it
+ * ends.  So the workers that are counted last were among the threads counted before, unless one was
+ * started meanwhile. */
 static bool only_ours_left (void)
 {
     enum { INITIAL_AND_WATCHDOG = 2 };
@@ -99,7 +100,8 @@ void gomp_progress_initial_ends (void)
     }
 }
 
-/* A process ends with its last thread; the runtime's threads must not keep it alive: so the watchdog looks. */
+/* A process ends with its last thread.  The threads of the runtime must not keep it alive, so the
+ * watchdog ends the process when it has no other thread. */
 static void end_with_program (void)
 {
     enum { LOOK_NS = 20000000 };
@@ -161,7 +163,7 @@ bool gomp_progress_start (void)
         inv_wide_cpus(&cpus);
         pthread_setaffinity_np(handle, sizeof cpus, (cpu_set_t *)&cpus);
         pthread_detach(handle);
-    } else { /* the next one tries again */
+    } else { /* the next call tries again */
         atomic_store(&dog.started, false);
         gomp_thread_refused();
     }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * watchdog.h - the progress guarantee: threads that hold no core are run all the same when those
- * that hold one get nowhere.
+ * watchdog.h - the progress guarantee: threads that hold no core run all the same when those that
+ * hold one make no progress.
  *
- * A region's implicit tasks may wait for each other in ways that we cannot see (a loop on a flag).
- * A thread that spins so never gives its core up, and the implicit task that would set the flag
- * may not have been started.  A watchdog looks every few milliseconds.  If work waits and no thread
- * that holds a core has taken any since, it lets all of it run without a hold, beside the others on
- * the cores that we hold (unheld.h).
+ * A region's implicit tasks may wait for each other in ways that the runtime cannot see, such as a
+ * loop on a flag.  A thread that spins so never gives its core up, and the implicit task that would
+ * set the flag may not have been started.  The watchdog, a thread, looks every few milliseconds.
+ * If work waits and no thread that holds a core has taken any since the last look, it lets all of
+ * it run without a hold, beside the others on the cores of the process (unheld.h).
  *
- * Here is the thread, and what others count for it.  What it looks at, and does then, is in
- * implicit/progress.c.
+ * This file has the thread, and the counters that other threads keep for it.  What it looks at, and
+ * does then, is in implicit/progress.c.
  */
 #ifndef GOMP_WATCHDOG_H
 #define GOMP_WATCHDOG_H 1
@@ -31,7 +31,7 @@ struct gomp_watch {
 /* Called once, when the library is loaded. */
 extern void gomp_watchdog_set (const struct gomp_watch *);
 
-/* Start the watchdog, if there is none.  False: the system gives us no thread for it. */
+/* Start the watchdog, if there is none.  False: the system refuses a thread for it. */
 extern bool gomp_progress_start (void);
 /* 1 if there is one, else 0. */
 extern int gomp_watchdogs_now (void);
@@ -39,7 +39,7 @@ extern int gomp_watchdogs_now (void);
 extern void gomp_fatal_starved (void) __attribute__((noreturn));
 /* Work has been queued: see that the watchdog is awake.  One load when it is. */
 extern void gomp_progress_arm (void);
-/* A thread that holds a core has taken queued work. */
+/* The calling thread, which holds a core, is about to take work. */
 extern void gomp_progress_note (void);
 /* One more thread is to take a ticket without a hold. */
 extern void gomp_progress_add_extra (void);
