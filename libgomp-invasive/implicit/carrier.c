@@ -22,18 +22,18 @@ struct gomp_carrier {
     /* Of the carrier's thread only: */
     struct gomp_context loop;     /* its own stack; addr and val: what its loop waits for */
     struct gomp_context *running; /* the loop or a context */
-    struct gomp_context *ended;   /* has ended and may still be on its stack: see reuse_ended */
-    struct gomp_context *spares;  /* are to be used next, the last one that ended first */
+    struct gomp_context *ended;   /* has ended; its stack may be in use: see reuse_ended */
+    struct gomp_context *spares;  /* unused; the latest first: its stack is in the cache */
     unsigned nspares;
-    bool barren;                  /* the last one that ended had found nothing to start */
+    bool barren;                  /* the context that ended last found no implicit task */
     struct gomp_ended tasks; /* implicit tasks that have ended here and have not been counted */
     struct arrivals {
         struct gomp_region *region;
         unsigned count;
     } arrivals; /* at the barrier of that region's team, not counted yet: see add_arrival */
-    bool tickets_first;
-    unsigned looks;
-    bool may_steal; /* it has idled for a while, and seen a context that another carrier leaves */
+    bool tickets_first; /* a context has yielded: unstarted implicit tasks come first, once */
+    unsigned looks;     /* of call_others and gomp_contexts_any_ready */
+    bool may_steal;     /* it has idled, and seen a ready context in another carrier's list */
 } __attribute__((aligned(64)));
 
 static inline struct gomp_carrier *carrier_of (struct gomp_suspended *l)
@@ -41,14 +41,15 @@ static inline struct gomp_carrier *carrier_of (struct gomp_suspended *l)
     return (struct gomp_carrier *)l;
 }
 
-/* Of a thread that stays on its kernel thread; NULL: it is no carrier. */
+/* The carrier that the calling kernel thread is; NULL: none.  For loops, which stay on their kernel
+ * thread. */
 static inline struct gomp_carrier *own_carrier (void)
 {
     return carrier_of(gomp_own_suspended);
 }
 
-/* A context goes on on another kernel thread than before, so the compiler must not keep what it
- * knows of a thread's variables across a switch. */
+/* The same in a context, which may continue on another kernel thread after a switch: not inlined,
+ * so that the compiler keeps nothing of a thread's variables across the switch. */
 static struct gomp_carrier *__attribute__((noinline, noclone)) carrier (void)
 {
     __asm__ volatile("" ::: "memory");
@@ -82,7 +83,8 @@ static struct gomp_carrier *make_carrier (void)
     return c;
 }
 
-/* For loops, from which contexts are switched to. */
+/* The carrier that the calling kernel thread is from the first call on.  Prepares the thread for
+ * switches. */
 static struct gomp_carrier *carrier_made (void)
 {
     gomp_contexts_find_state();
@@ -91,7 +93,8 @@ static struct gomp_carrier *carrier_made (void)
 
 /* --- for other carriers than the one that a context waits on */
 
-/* Not of a region that is left to its master's core. */
+/* Could other carriers run a context of the list?  Not one of a region that is left to its master's
+ * core. */
 static bool any_for_thieves (struct gomp_suspended *l)
 {
     if (gomp_suspended_is_empty(l))
@@ -109,7 +112,7 @@ static bool belongs_to (const struct gomp_context *x, const struct gomp_region *
     return !of || gomp_region_is_within(x->region, of);
 }
 
-/* Nor one whose stack has not been left yet. */
+/* Takes such a context, but none on whose stack a thread still is.  NULL: there is none. */
 static struct gomp_context *take_as_thief (struct gomp_suspended *l, const struct gomp_region *of)
 {
     if (gomp_suspended_is_empty(l))
@@ -124,7 +127,7 @@ static struct gomp_context *take_as_thief (struct gomp_suspended *l, const struc
     return x;
 }
 
-/* Of the queue of the process.  of: only one of that region, or within it; NULL: any. */
+/* Takes a context from the queue of the process.  of: of that region, or within it; NULL: any. */
 static struct gomp_context *take_public (const struct gomp_region *of)
 {
     struct gomp_ready_contexts *q = &gomp_all_suspended.ready;
@@ -147,9 +150,10 @@ static struct gomp_context *take_public (const struct gomp_region *of)
 
 /* --- arrivals at the barrier of a team
  *
- * A context that arrives is counted when the carrier has nothing of the region any more that could run
- * and has not arrived yet.  Until then the barrier cannot open anyway, and the counter, which all cores
- * write to, is written to once for each carrier instead of once for each implicit task. */
+ * A carrier counts its contexts that have arrived together, when it has no context of the region
+ * that could run and has not arrived.  Until then the barrier cannot open anyway.  So the counter,
+ * which all cores write, is written once for each carrier instead of once for each implicit
+ * task. */
 
 static gomp_barrier_t *barrier_of (const struct gomp_region *region)
 {
@@ -233,8 +237,8 @@ static struct gomp_context *take_spare (struct gomp_carrier *c)
     return x;
 }
 
-/* Implicit tasks that have ended here are counted when the carrier has none of their region any more:
- * before that the region is not over. */
+/* Switches from `self` to `next`.  What has arrived or ended here is counted when the carrier
+ * leaves the region: before that neither the barrier nor the region could be over. */
 static void switch_to (struct gomp_carrier *c, struct gomp_context *self, struct gomp_context *next)
 {
     if (c->arrivals.count > 0 && next->region != c->arrivals.region)
@@ -249,7 +253,7 @@ static void switch_to (struct gomp_carrier *c, struct gomp_context *self, struct
     reuse_ended(carrier());
 }
 
-/* For the watchdog: a context has come to its end, or to a wait.  (A yield is none.) */
+/* For the watchdog: a context has come to its end, or to a wait.  (A yield does not count.) */
 static void count_switch (struct gomp_carrier *c)
 {
     if (inv_hold == INV_HOLD_NONE)
@@ -258,15 +262,16 @@ static void count_switch (struct gomp_carrier *c)
     atomic_store_explicit(&c->here.switches, before + 1, memory_order_relaxed);
 }
 
-/* Has what the loop waits for come?  A worker's loop waits for nothing. */
+/* Has the word that the loop waits for changed?  A worker's loop waits for none. */
 static bool loop_goes_on (const struct gomp_carrier *c)
 {
     return c->loop.addr && gomp_context_could_run(&c->loop);
 }
 
-/* A context that waits here and can go on; under the list's lock.  NULL: none can, or the loop can, too.  The
- * loop is looked at last: it may wait for the same word, and whatever runs here may wait for the loop in a loop
- * of its own, which no other thread can run. */
+/* Takes a context that can run from the carrier's list, under the list's lock.  NULL: none can, or
+ * the loop can go on, which then comes first: no other thread can run it, and a context may spin
+ * for something that it does next.  The loop is looked at last, since it may wait for the same word
+ * as the context. */
 static struct gomp_context *unlink_before_loop (struct gomp_carrier *c)
 {
     struct gomp_context **link = gomp_suspended_ready(&c->here);
@@ -291,7 +296,7 @@ static bool loop_needed (const struct gomp_carrier *c)
     return inv_hold != INV_HOLD_NONE && (gomp_ready_at(inv_hold) || gomp_hold_called_back());
 }
 
-/* More than one is ready here: another core could help. */
+/* Calls another core, now and then, if a context is ready here beside `self`. */
 static void call_others (struct gomp_carrier *c, const struct gomp_context *self)
 {
     enum { CALL_EVERY = 16 };
@@ -301,7 +306,7 @@ static void call_others (struct gomp_carrier *c, const struct gomp_context *self
 
 static void context_main (struct gomp_context *);
 
-/* A context that starts implicit tasks of the region.  NULL: the system gives us no memory for it. */
+/* A context that starts implicit tasks of the region.  NULL: there is no memory for it. */
 static struct gomp_context *new_context (struct gomp_carrier *c, struct gomp_region *region)
 {
     struct gomp_context *x = take_spare(c);
@@ -330,7 +335,8 @@ static struct gomp_context *context_to_start (struct gomp_carrier *c, const stru
     return gomp_region_may_start(self->region) ? new_context(c, self->region) : NULL;
 }
 
-/* Wait in the list; returns what is to run instead, which may be `self`. */
+/* Puts `self` into the carrier's list.  Returns what is to run next: the loop, or a context, maybe
+ * `self`. */
 static struct gomp_context *suspend_context (struct gomp_carrier *c, struct gomp_context *self)
 {
     struct gomp_context *next = NULL;
@@ -345,7 +351,7 @@ static struct gomp_context *suspend_context (struct gomp_carrier *c, struct gomp
     return next ? next : &c->loop;
 }
 
-/* What `self` has left the carrier to may be `self`, which is ready again. */
+/* Switches to `next`, unless that is `self`, which is ready again. */
 static void leave_waiting (struct gomp_carrier *c, struct gomp_context *self,
                            struct gomp_context *next)
 {
@@ -371,15 +377,15 @@ void gomp_context_wait (int *addr, int val)
     leave_waiting(c, self, suspend_context(c, self));
 }
 
-/* Anything but what lies in the carrier's list. */
+/* Is there work for the carrier other than the contexts in its list? */
 static bool other_work (const struct gomp_carrier *c)
 {
     return loop_needed(c) || gomp_contexts_are_ready() || gomp_tickets_in_sight();
 }
 
-/* All of the carrier's have arrived, `self` as the last one.  Where the other carriers are about as
- * quick the barrier opens before the way to the loop and back would be over.  A carrier that has no other
- * context goes on for a while.  Returns what is next. */
+/* All contexts of the carrier have arrived, `self` last.  If the other carriers are about as quick,
+ * the barrier opens sooner than the carrier could switch to the loop and back.  So it looks for
+ * that here, for longer if it has no other context.  Returns what is to run next. */
 static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct gomp_context *self)
 {
     enum { CLOCK_EVERY = 32, ALONE_NS = 20000 };
@@ -401,9 +407,9 @@ static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct g
     return &c->loop;
 }
 
-/* Arrive at the barrier and wait shortly, where the carrier has this one implicit task of the region and could
- * start none: if the others are about as quick the barrier opens before the way into the list and back would be
- * over.  True: it is open. */
+/* Arrives at the barrier.  Waits shortly if the carrier has no other context and could start none:
+ * if the other carriers are about as quick, the barrier opens sooner than the caller could go into
+ * the list and come back.  True: it is open. */
 static bool arrive_alone (struct gomp_carrier *c, struct gomp_region *region, const int *addr, int val)
 {
     enum { LOOKS = 32 };
@@ -486,7 +492,7 @@ bool gomp_context_could_switch (void)
     return gomp_suspended_any_ready(&c->here) || other_work(c);
 }
 
-/* One of the region that has just ended, on the calling carrier. */
+/* Implicit task `id` of the region has ended on the calling carrier: to be counted (switch_to). */
 static void add_ended_task (struct gomp_region *region, unsigned id)
 {
     struct gomp_ended *tasks = &carrier()->tasks;
@@ -532,8 +538,9 @@ static void context_main (struct gomp_context *self)
         inv_assert(c->running == self && c->ended == NULL);
         c->barren = !found;
         c->ended = self;
-        /* The caller is no thread of the team, and contexts that have arrived may be run to their end by
-         * other carriers once they are counted: the team must stay until we have left it. */
+        /* The caller is no thread of the team, and contexts that have arrived may be run to their
+         * end by other carriers once they are counted: the team must stay until this thread has
+         * left it. */
         if (!found && c->arrivals.count > 0) {
             struct gomp_region *region = c->arrivals.region;
             gomp_region_ref(region);
@@ -559,8 +566,8 @@ enum gomp_start gomp_contexts_start (struct gomp_region *region)
     return c->barren ? GOMP_NOTHING_STARTED : GOMP_STARTED;
 }
 
-/* Switch from the loop to a context that has been taken, or NULL.  One that could go on because of what the loop
- * waits for, too, is left to other carriers (unlink_before_loop). */
+/* Switches from the loop to x, which has been taken from a list.  False: x is NULL.  If the loop
+ * itself can go on, x is left to other carriers (unlink_before_loop). */
 static bool resume_context (struct gomp_context *x)
 {
     if (!x)
@@ -590,7 +597,7 @@ static struct gomp_context *take_from_others (const struct gomp_region *of)
     return x;
 }
 
-/* Has this carrier, which has idled, seen a context that another one leaves? */
+/* Has this carrier, which has idled, seen a ready context in another one's list?  Clears that. */
 static bool may_steal (void)
 {
     struct gomp_carrier *own = own_carrier();
@@ -605,7 +612,7 @@ bool gomp_contexts_steal (void)
     return may_steal() && resume_context(take_from_others(NULL));
 }
 
-/* One of that region, NULL: any, that is not of this carrier's list. */
+/* Runs a context of that region (NULL: of any) that is not in this carrier's list. */
 static bool run_others (const struct gomp_region *of)
 {
     struct gomp_context *x = take_public(of);
@@ -678,7 +685,8 @@ static bool run_once (struct gomp_region *region)
            (may_steal() && resume_context(take_from_others(region)));
 }
 
-/* Only what belongs to the region runs above the caller's frames. */
+/* Runs only contexts of the region, or within it: these cannot depend on what the caller does after
+ * its wait. */
 static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *addr, int val)
 {
     bool over;
@@ -793,7 +801,8 @@ struct gomp_carriers_view gomp_carriers_inspect (void)
     return view;
 }
 
-/* The child of a fork has one thread, and what that one executes. */
+/* The child of a fork has one thread, and of all contexts only the one that this thread
+ * executes. */
 void gomp_carriers_forget (void)
 {
     gomp_suspended_forget();

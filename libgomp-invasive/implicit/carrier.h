@@ -30,36 +30,37 @@ struct gomp_region;
 
 /* --- in a context */
 
-/* Let other implicit tasks run until *addr is not val, or for a while. */
+/* Let other implicit tasks run until *addr is not val.  May return early. */
 extern void gomp_context_wait (int *addr, int val);
 /* Arrive at the barrier whose generation is at addr, and let other implicit tasks run until that is not val,
  * which has no flags set.  False: this is not the barrier of the context's own team, and nothing is done. */
 extern bool gomp_context_arrive (int *addr, int val);
-/* Let other implicit tasks run, those that have not been started first. */
+/* Let other implicit tasks run, unstarted ones first. */
 extern void gomp_context_yield (void);
-/* Could the carrier's own thread go on, which waits below the caller? */
+/* Can the loop of the caller's carrier go on, since what it waits for has come? */
 extern bool gomp_context_is_in_the_way (void);
-/* Then that thread goes first: the caller may do something next that depends on it, as when it has opened a
- * barrier, or something that keeps it there for long. */
+/* If so the loop goes on first: what the caller does next may depend on it, as when the caller has
+ * opened a barrier, or may take long. */
 extern void gomp_context_make_way (void);
 /* Is there anything that this carrier could run in place of the caller? */
 extern bool gomp_context_could_switch (void);
-/* The same, or contexts of this carrier that wait: the loop looks at all of them.  Cheap. */
+/* The same, or contexts that wait in the carrier's list, whether they could go on or not.
+ * Cheap. */
 extern bool gomp_context_has_others (void);
 /* The same, or implicit tasks of the caller's region that have not been started. */
 extern bool gomp_context_leaves_work (void);
 
-/* --- in a loop */
+/* --- in a carrier's loop */
 
 enum gomp_start { GOMP_NO_MEMORY, GOMP_NOTHING_STARTED, GOMP_STARTED };
 /* Start implicit tasks of the region in a context. */
 extern enum gomp_start gomp_contexts_start (struct gomp_region *);
 /* Run a context that is ready here, or in the queue of the process.  False: there is none. */
 extern bool gomp_contexts_run (void);
-/* The same with one of another carrier's, if this one has idled for a while. */
+/* The same with a context of another carrier's list, if this carrier has idled for a while. */
 extern bool gomp_contexts_steal (void);
-/* One that is not of this carrier's list: after a yield, which is for others, and for threads that the
- * watchdog lets run. */
+/* The same with a context that is not in this carrier's list.  After a yield, which is for others,
+ * and for unheld threads. */
 extern bool gomp_contexts_run_others (void);
 /* Is a context ready?  Looks at other carriers now and then only. */
 extern bool gomp_contexts_any_ready (void);
@@ -72,16 +73,17 @@ extern bool gomp_contexts_run_until (int *addr, int val);
 /* The same for that thread at the barrier of the region's team, at which it arrives by this; may return
  * before the barrier is open.  False: nothing is done. */
 extern bool gomp_carrier_arrive (struct gomp_region *, int *addr, int val);
-/* The same, for one that has arrived and finds no explicit task to run: starts and resumes implicit tasks of the
- * region until *addr is not val, or there is none that could go on. */
+/* For that thread when it has arrived and finds no explicit task to run: starts and resumes
+ * implicit tasks of the region until *addr is not val, or there is none that could run. */
 extern void gomp_carrier_run_unarrived (struct gomp_region *, int *addr, int val);
 
 /* --- anywhere */
 
-/* Count arrivals at a barrier that the calling carrier has kept to itself. */
+/* Count the arrivals at a barrier that the calling carrier has not counted yet. */
 extern void gomp_carrier_count_arrivals (void);
 
-/* The calling thread's core is about to be given up, or its loop to be left.  True: some are ready. */
+/* Publishes the list of the calling carrier: before its core is given up, or its loop is left.
+ * True: some of its contexts are ready. */
 extern bool gomp_contexts_publish (void);
 /* The calling thread is about to sleep for long: other carriers may use the stacks that it keeps. */
 extern void gomp_carrier_rest (void);

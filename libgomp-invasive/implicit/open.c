@@ -16,19 +16,20 @@
 #include <string.h>
 
 enum {
-    BRIEF_NS = 60000,     /* what it takes to wake a sleeping core, about */
-    OWN_CORE_NS = 400000, /* core time of a region for which no core is called, see is_for_own_core */
+    BRIEF_NS = 60000,     /* time to wake a sleeping core, about */
+    OWN_CORE_NS = 400000, /* a region of less core time may call no core, see is_for_own_core */
 };
 
-/* Team sizes that adapt do so by what kernel threads cost that wait (parallel.c).  Tools are promised
- * that an implicit task begins and ends on one kernel thread. */
+/* Not with adaptive team sizes, which are chosen by what kernel threads that wait cost
+ * (parallel.c).  Not with a tool, which is promised that an implicit task begins and ends on one
+ * kernel thread. */
 bool gomp_regions_may_be_light (void)
 {
     return gomp_movable_threads() && !gomp_team_settings.adaptive && !inv_tool_get() &&
            gomp_contexts_usable();
 }
 
-/* For the report. */
+/* For `invade --report` (costs.h). */
 static void count_region (struct gomp_region *region)
 {
     gomp_barrier_t *bar = &region->start.team->barrier;
@@ -39,8 +40,8 @@ static void count_region (struct gomp_region *region)
     gomp_code_begins(bar);
 }
 
-/* With more processes than cores each core has a process that could compute: a second one for this
- * process costs more than it gains, unless the region takes long. */
+/* Is the region too short to call another core for it?  With more processes than cores another
+ * process could compute there, so for a short region the call costs more than it gains. */
 static bool is_for_own_core (uint64_t core_ns)
 {
     return (inv_process.anonymous || inv_token_overdrawn(inv_process.table)) && core_ns > 0 &&
@@ -52,11 +53,11 @@ static bool has_portion (int hold)
     return gomp_portion_of(hold, inv_process.ncores) < GOMP_TICKET_PORTIONS;
 }
 
-/* Of two cores, each of which takes from an end of the range where that helps, both have the same half each
- * time without more. */
+/* With so few cores implicit tasks are dealt in special cases only: two cores that take from the
+ * two ends of one range have about the same half in each region anyway. */
 enum { FEW_CORES = 2 };
 
-/* Add the process's own cores to that of the master.  Returns how many they are. */
+/* Adds the cores that the process owns to the master's.  Returns how many there are then. */
 static unsigned add_own_cores (struct gomp_dealt_cores *to)
 {
     unsigned us = inv_own_name(), ncores = inv_process.ncores, found = 1;
@@ -72,8 +73,9 @@ static unsigned add_own_cores (struct gomp_dealt_cores *to)
     return found;
 }
 
-/* Are the region's implicit tasks to be dealt to cores?  Else all cores take from one range.
- *   is_short  they are short: where the process owns one of few cores, they are over before another one comes */
+/* Are the region's implicit tasks to be dealt to cores, *to?  Else all cores take from one range.
+ *   is_short  implicit tasks are short.  If the process owns one of few cores, they are dealt to the
+ *             master's core, since they are over before another core comes. */
 static bool find_dealt_cores (const struct gomp_region *region, struct gomp_ticket_ways ways, bool is_short,
                               struct gomp_dealt_cores *to)
 {
@@ -95,7 +97,8 @@ static bool is_open (struct gomp_region *region)
     return atomic_load_explicit(&region->gate, memory_order_relaxed) != 0;
 }
 
-/* A region that is about to open: no more cores than implicit tasks, where there is no other region. */
+/* How many cores the process can use with the region that is about to open: no more than implicit
+ * tasks, if this is certainly its only region; else UINT_MAX. */
 static unsigned cores_of_use_to (const struct gomp_region *region, bool elastic)
 {
     bool only = elastic && region->start.team->prev_ts.level == 0 &&
@@ -104,7 +107,8 @@ static unsigned cores_of_use_to (const struct gomp_region *region, bool elastic)
     return only ? region->start.nthreads : UINT_MAX;
 }
 
-/* Does each core begin with implicit tasks that it has had before?  certain: without a look at what is quicker. */
+/* Is each core to begin with implicit tasks that it has had before?  certain: yes; else if that has
+ * been quicker. */
 static bool is_apart (struct gomp_region *region, const struct gomp_history *h, bool certain)
 {
     bool chosen = h && !certain;
@@ -124,7 +128,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     atomic_store_explicit(&region->elastic, elastic, memory_order_relaxed);
     atomic_store_explicit(&region->outer, outer, memory_order_relaxed);
     if (outer)
-        gomp_region_waits(outer); /* for the end of this region, if not now then another time */
+        gomp_region_waits(outer); /* an implicit task of it waits for the end of this region */
     region->brief = false;
     region->light = false;
     atomic_store_explicit(&region->fn, region->start.fn, memory_order_release);
@@ -147,10 +151,11 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     uint64_t task_ns = h ? gomp_history_task_ns(h, n) : 0;
     region->inside = h ? atomic_load_explicit(&h->inside, memory_order_relaxed) : GOMP_INSIDE_UNKNOWN;
     atomic_store_explicit(&region->waited, false, memory_order_relaxed);
-    /* What never waits needs no stack of its own, which would cost it two switches. */
+    /* Implicit tasks that never wait need no contexts, which would cost two switches each. */
     region->light = !spins && region->inside != GOMP_NEVER_WAITS && gomp_regions_may_be_light();
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
-    /* Implicit tasks that wait as kernel threads would sleep there, and no other core may begin the rest. */
+    /* Not if implicit tasks may wait as kernel threads: one would sleep on the master's core, and
+     * no other core would start the rest. */
     bool can_be_alone = !outer && !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
                         has_portion(inv_hold);
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
@@ -161,16 +166,19 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
                                     .alone = alone};
     bool is_short = gomp_tickets_are_short(short_ns);
     ways.apart = is_apart(region, h, ways.together || is_short);
-    /* (The cores of a nested region are those that happen to be free.) */
+    /* (Not those of a nested region, which runs on whatever cores are free.) */
     bool dealt = !outer && find_dealt_cores(region, ways, is_short, &to);
     gomp_tickets_open(&region->tickets, epoch, n, short_ns, ways, dealt ? &to : NULL);
     bool later = alone || is_for_own_core(task_ns * n);
     if (later)
         gomp_want_cores_later();
-    /* After its fence: the watchdog may have come between, before there were tickets. */
+    /* Looked at after the fence of gomp_want_cores_later: the watchdog may have given the region to
+     * all cores before there were tickets. */
     if (!later || (alone && !gomp_region_is_alone(region)))
         gomp_want_cores();
-    /* The threads wait for each other without telling us; those of the outer region may have the other cores. */
+    /* Implicit tasks that spin for each other must all run, so those beyond the cores run without a
+     * hold.  A nested region counts on one core: threads of the outer region may have the
+     * others. */
     unsigned cores = !spins ? n : outer ? 1 : gomp_cores_at_hand();
     if (n > cores)
         gomp_run_unheld(n - cores);

@@ -9,7 +9,8 @@
 
 #pragma GCC visibility push(hidden)
 /* The master opens the region, whose `start` it has filled in.
- *   elastic  threads take implicit tasks from tickets; else each thread of the team has its own */
+ *   elastic  any thread may take an implicit task, by ticket; else each is assigned to a bound
+ * worker */
 extern void gomp_region_open (struct gomp_region *, bool elastic);
 /* May implicit tasks run in contexts in this process? */
 extern bool gomp_regions_may_be_light (void);

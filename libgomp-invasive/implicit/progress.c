@@ -16,9 +16,9 @@
 
 enum {
     PERIOD_NS = GOMP_WATCH_NS, /* between two looks, and the least patience in CPU time */
-    WALL_FACTOR = 20,         /* patience in wall time: implicit tasks may wait asleep */
-    IDLE_PERIODS = 20,        /* this long without waiting work: sleep until armed again */
-    STARVED_HELPS = 30,       /* so many times help was in vain: for 3 s, where patience is least */
+    WALL_FACTOR = 20,   /* patience in wall time over that in CPU time: threads may sleep */
+    IDLE_PERIODS = 20,  /* after so many without waiting work: sleep until armed again */
+    STARVED_HELPS = 30, /* helps in vain until the program ends: 3 s, with the least patience */
 };
 #define MAX_PATIENCE_NS UINT64_C(20000000000)
 
@@ -30,7 +30,7 @@ struct view {
     struct gomp_region *region; /* that region, and which use of it */
     uint32_t epoch;
     unsigned nthreads;
-    unsigned count; /* as many threads as could be of use, at most */
+    unsigned count; /* how many threads could be of use, at most */
 };
 
 static struct view look_at_work (void)
@@ -93,7 +93,7 @@ static enum gomp_suspicion suspicion_of (void (*fn) (void *))
 }
 
 /* CPU time, so that a machine that is busy with other programs does not look like a program
- * that gets nowhere. */
+ * without progress. */
 static uint64_t cpu_ns (void)
 {
     return inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -105,9 +105,10 @@ struct lasting {
     uint64_t cpu; /* of that look */
 };
 
-/* Regions that were to be over soon, and are not: their implicit tasks are for all cores.  If the process has
- * computed for half a period since the last look, the master's implicit task is long or waits for the others in a loop
- * of its own: no further region of the function is left to one core. */
+/* Gives regions that were left to one core, and were open at the last look already, to all cores.
+ * If the process has computed for half a period since then, the master's implicit task is long, or
+ * waits for the others in a loop of its own: no further region of the function is left to one core.
+ * Is any region left to one core open? */
 static bool share_lasting_regions (struct lasting *l, uint64_t cpu)
 {
     bool open = false;
@@ -139,8 +140,8 @@ struct watch {
     struct view last;
     uint64_t since_cpu, since_wall; /* of the last progress; 0: none seen yet */
     unsigned idle;                  /* periods without waiting work */
-    struct view helped;             /* the region that we last ran unheld threads of */
-    uint64_t helped_cpu;            /* when they had last got somewhere before */
+    struct view helped;             /* with the region that was helped, until that ends */
+    uint64_t helped_cpu;            /* of the last progress before that */
     unsigned helped_nthreads;
     bool helped_apart; /* its implicit tasks were not taken in order, by choice */
     struct {
@@ -151,9 +152,10 @@ struct watch {
     unsigned starved; /* helps in sequence for which threads could not be made while all slept */
 };
 
-/* Threads that hold cores have gone on by themselves.  If that took long, so long do fn's implicit
- * tasks take.  (If they are known to wait for each other, all of them have been started.  A thread
- * that has not come to its core yet waits for the others' time slices: that says nothing.) */
+/* Threads that hold cores have made progress without help.  If that took long, implicit tasks of
+ * the function take that long, so it gets more patience.  (Not if they are known to wait for each
+ * other.  Then all have been started, and a thread that has not run yet waits for time slices of
+ * the others, which shows nothing.) */
 static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
     uint64_t stalled = cpu - w->since_cpu;
@@ -166,10 +168,10 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
     w->starved = 0;
 }
 
-/* Work waits: use our own cores that borrowers are late to give back, cores that a thread of ours
- * holds asleep, and cores that are free although we have said that we want them.  Of hundreds of
+/* Work waits: takes own cores that borrowers are late to give back, cores that threads of this
+ * process hold asleep, and cores that are free although the process wants cores.  (Of hundreds of
  * workers lenders find only INV_PARKED_MAX, and a core that is given up while none of these is
- * parked wakes no thread. */
+ * parked wakes no thread.) */
 static void serve_cores (bool call)
 {
     int hold;
@@ -179,27 +181,27 @@ static void serve_cores (bool call)
     } else if (inv_want_get(inv_process.table, inv_process.slot))
         gomp_take_free_cores();
     else if (call)
-        gomp_call_cores(); /* nothing has called any: a short region's barrier, say */
+        gomp_call_cores(); /* none has been called for, as by the barrier of a short region */
 }
 
-/* With more processes than cores short regions have no second core called (open.c), so only those
- * that were open at the last look. */
+/* Are cores to be called?  With more processes than cores not for short regions (open.c), so only
+ * for one that was open at the last look already. */
 static bool is_to_call (const struct view *last, const struct view *now)
 {
     return !inv_process.anonymous || !now->region ||
            (now->region == last->region && now->epoch == last->epoch);
 }
 
-/* Are the region's implicit tasks not taken in order, by choice? */
+/* Has the history chosen that the region's implicit tasks are not taken in order? */
 static bool order_is_apart (struct gomp_region *region)
 {
     return region && atomic_load_explicit(&region->order_is_chosen, memory_order_relaxed) &&
            atomic_load_explicit(&region->tickets.apart, memory_order_relaxed);
 }
 
-/* Implicit tasks of a function that sleep in the kernel, for files or timers, take their time beside each
- * other if all have been started.  A function is one of those whose threads are asleep on most of the
- * cores at many looks. */
+/* Implicit tasks that sleep in the kernel, for files or timers, sleep at the same time if all have
+ * been started. A function counts as one of such tasks if its threads sleep on most of the cores at
+ * many looks.  asleep: they do now. */
 static void count_blocked (struct watch *w, const struct view *now, bool asleep)
 {
     enum { ENOUGH = 8 };
@@ -213,31 +215,32 @@ static void count_blocked (struct watch *w, const struct view *now, bool asleep)
     else if (++w->blocked.count == ENOUGH) {
         w->blocked.count = 0;
         if (order_is_apart(now->region))
-            gomp_history_apart_stalls(now->fn); /* in order they may not have to wait */
+            gomp_history_apart_stalls(now->fn); /* taken in order they may not have to wait */
         else
             set_suspicion(now->fn, 0, GOMP_SPINS);
     }
 }
 
-/* Are more than half of the cores that we hold, of which there is one, held by threads that sleep?  On
- * emulated cores they sleep to compute. */
+/* Do threads sleep on more than half of the cores that the process holds?  Not asked on emulated
+ * cores, where threads sleep in place of computing. */
 static bool most_are_asleep (void)
 {
     unsigned held;
     return !inv_process.emulated && 2 * inv_holds_asleep(&held) > held;
 }
 
-/* Work waits: see to it that cores do it. */
+/* Work waits: finds cores for it. */
 static void serve_work (struct watch *w, const struct view *now)
 {
     count_blocked(w, now, most_are_asleep());
     serve_cores(is_to_call(&w->last, now));
 }
 
-/* A region in which we had to start implicit tasks on unheld threads has ended.  If they had waited
- * for each other it has ended soon after.  If not they may be long: next time wait twice as long as
- * one of them would have taken then.  If that passes too, they wait for each other, for good: had
- * we been wrong, so that they are long after all, they are long beside each other. */
+/* Has the region that unheld threads were started for ended?  If its implicit tasks waited for each
+ * other it ended soon after that: GOMP_SPINS.  If not they may be long: GOMP_SUSPECTED, with
+ * patience for twice the time that one of them would have taken then.  If that has passed as well,
+ * they count as waiting for each other, for good.  If they are only long, this does no harm: they
+ * are long beside each other. */
 static void learn_from_end (struct watch *w, uint64_t cpu)
 {
     struct gomp_region *region = w->helped.region;
@@ -254,9 +257,10 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
     w->helped.region = NULL;
 }
 
-/* Threads that sleep, in a barrier for instance, wait for implicit tasks that need more threads
- * than the system gives us.  Better say so than wait for ever: stock libgomp ends when it cannot
- * make the first of them. */
+/* Threads that sleep, in a barrier for instance, may wait for implicit tasks for which the system
+ * refuses threads.  A message is better than to wait for ever: stock libgomp ends the program at
+ * the first refusal. made: threads were made; asleep: the process has hardly computed since the
+ * last progress or help. */
 static void count_starved (struct watch *w, bool made, bool asleep)
 {
     w->starved = made || !asleep ? 0 : w->starved + 1;
@@ -273,7 +277,7 @@ static bool own_no_core (void)
                                 memory_order_relaxed) == 0;
 }
 
-/* No thread that holds a core gets anywhere: let all that waits run beside them. */
+/* No thread that holds a core makes progress: lets all that waits run without holds. */
 static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
     if (now->region && !order_is_apart(now->region))
@@ -294,7 +298,8 @@ static void run_unheld (struct watch *w, const struct view *now, uint64_t cpu, u
 /* Only the watchdog's thread reads and writes it. */
 static struct watch watch;
 
-/* Threads of libraries are to be looked at while regions run, which may be long. */
+/* Are threads of libraries to be looked at (inv_strangers_sample)?  In a process that has
+ * regions. */
 static bool beside_strangers (void)
 {
     return inv_managed() && atomic_load_explicit(&inv_strangers.count, memory_order_relaxed) > 0 &&

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * progress.h - what the watchdog (watchdog.h) does: it sees whether regions get anywhere.
+ * progress.h - what the watchdog (watchdog.h) looks at: do regions make progress?
  *
- * It remembers what came of running threads without a hold (history.h): a function whose
- * implicit tasks wait for each other has all of them started at once the next time; if they are
- * merely long, it gets more patience.
+ * If not, it lets threads run without a hold, and remembers for the function what came of that
+ * (history.h).  If implicit tasks waited for each other, all of them are started at once the next
+ * time.  If they are only long, the function gets more patience.
  */
 #ifndef GOMP_PROGRESS_H
 #define GOMP_PROGRESS_H 1

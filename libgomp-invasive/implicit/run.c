@@ -16,8 +16,8 @@
 
 /* --- kernel threads that run implicit tasks */
 
-/* Run implicit tasks of the region as long as there are any and the core is not needed
- * more elsewhere.  Returns how many. */
+/* Run implicit tasks of the region, as long as there are any and neither the core's owner nor a
+ * ready thread needs the core.  Returns how many. */
 static unsigned run_tickets (struct gomp_region *region)
 {
     unsigned id, done = 0;
@@ -26,7 +26,7 @@ static unsigned run_tickets (struct gomp_region *region)
         gomp_number_set(over, id);
         done++;
         if (!gomp_holds_core())
-            break; /* an extra thread runs one (watchdog.h) */
+            break; /* a thread without a hold runs one only (watchdog.h) */
         if (gomp_hold_called_back() || gomp_ready_here(inv_hold))
             break;
     }
@@ -34,7 +34,8 @@ static unsigned run_tickets (struct gomp_region *region)
     return done;
 }
 
-/* The worker's last access to the team is the gate. */
+/* Runs implicit tasks of the region, if it has any.  The worker's last access to the team is
+ * gomp_region_leave. */
 static bool serve_region (struct gomp_region *region)
 {
     if (!gomp_region_has_tickets(region))
@@ -79,9 +80,9 @@ static bool in_use (void)
     return gomp_regions_in_use();
 }
 
-/* The calling thread gives its core up inside a region that was left to this core, and of which implicit tasks
- * have not been started: they are for all cores from now on.  No further region of the function is left to
- * one core.  True: there are such tasks. */
+/* The calling thread gives its core up inside a region.  If the region was left to this core,
+ * unstarted implicit tasks are for all cores from now on, and no further region of the function is
+ * left to one core.  True: there are such tasks. */
 static bool share_own_region (void)
 {
     struct gomp_team *team = gomp_thread()->ts.team;
@@ -143,8 +144,8 @@ static bool stack_suffices (void)
     return known == 1;
 }
 
-/* (A master that is a context itself, in a nested region or one of a target construct, waits, so that its carrier
- * can start them.) */
+/* (A master that is a context itself, in a nested region or one of a target construct, starts none
+ * in contexts: it waits, and its carrier starts them.) */
 bool gomp_master_has_work (struct gomp_region *region)
 {
     return region->elastic && gomp_tickets_any(&region->tickets) &&

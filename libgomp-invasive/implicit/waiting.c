@@ -28,7 +28,8 @@ bool gomp_spin (int *addr, int val)
     return gomp_spin_until(word_changed, &w);
 }
 
-/* A context; or the thread that began a region, which may execute contexts of it meanwhile. */
+/* Waits without a sleep of the kernel thread: in a context, or in a master that executes contexts
+ * of its region meanwhile.  False: the thread is to sleep. */
 static bool wait_lightly (int *addr, int val)
 {
     if (!gomp_in_context())

@@ -20,7 +20,7 @@ struct search {
     char *name[GOMP_BLAS_COPIES]; /* malloc */
 };
 
-/* Returns 1, which ends the iteration, where no object is new. */
+/* Returns 1, which ends the iteration, if no object is new. */
 static int collect_copies (struct dl_phdr_info *info, size_t size, void *arg)
 {
     static const char *const beginnings[] = {"libopenblas", "libscipy_openblas", NULL};
@@ -48,7 +48,7 @@ static void *function_of (void *copy, const char *name)
     return function;
 }
 
-/* Under `searching`. */
+/* Adds the copy, if it computes with POSIX threads.  The caller has set `searching`. */
 static void add (const char *name)
 {
     enum { POSIX_THREADS = 1 }; /* of openblas_get_parallel */

@@ -2,9 +2,10 @@
 /*
  * blas.h - OpenBLAS on POSIX threads computes with one thread inside of parallel regions.
  *
- * It has a thread for each CPU, knows nothing of OpenMP, and serves one call at a time: implicit tasks that call
- * it wait for each other, and for its threads, to which they leave no core.  OpenBLAS on OpenMP, and other
- * BLAS libraries that know OpenMP, compute with one thread there by themselves.
+ * Such an OpenBLAS has a thread for each CPU, knows nothing of OpenMP, and serves one call at a
+ * time.  Implicit tasks that call it wait for each other, and for its threads, to which they leave
+ * no core.  OpenBLAS on OpenMP, and other BLAS libraries that know OpenMP, compute with one thread
+ * there by themselves.
  */
 #ifndef GOMP_BLAS_H
 #define GOMP_BLAS_H 1
@@ -22,11 +23,12 @@ struct gomp_blas {
     struct {
         void (*set) (int);
         int (*get) (void);
-        /* How many it had when a region began.  Written by masters; relaxed: where two have regions, both know it. */
+        /* How many threads the copy used when a region began.  Written by masters; relaxed: if two
+         * masters have regions at a time, both find the same. */
         _Atomic int threads;
     } copy[GOMP_BLAS_COPIES];
     _Atomic unsigned copies;
-    /* Is a search at work?  And how many objects had been loaded when the last one began. */
+    /* Is a search at work?  How many objects had been loaded when the last search began? */
     _Atomic bool searching;
     _Atomic unsigned long long loaded;
 };
@@ -35,8 +37,8 @@ extern struct gomp_blas gomp_blas;
 /* Look for copies in objects that have been loaded since the last call.  Called by a master before a region of a
  * function that is new: some 0.1 us where no object is.  Copies that it finds are never unloaded. */
 extern void gomp_blas_search (void);
-/* The calling master, of a region that is not nested: copies that compute with several threads use one from now
- * on.  Returns which, one bit each, for gomp_blas_release. */
+/* Copies that compute with several threads use one from now on.  Returns which, one bit each, for
+ * gomp_blas_release.  Called by the master of a region that is not nested. */
 extern unsigned gomp_blas_restrict (void);
 /* These copies use as many threads as before, except where the program has asked for more than one meanwhile. */
 extern void gomp_blas_release (unsigned restricted);

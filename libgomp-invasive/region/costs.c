@@ -22,14 +22,14 @@
 enum {
     MAP_BITS = 8,
     MAP = 1 << MAP_BITS, PROBES = 16,
-    OTHERS = 0,                    /* of all functions that find no room */
+    OTHERS = 0,                    /* the number of all functions for which there is no room */
     CODE_TIMED = 4,                /* the first regions of a function, whose code is timed all */
     TIMED = 16,                    /* the first ones, which are timed all */
     GAP = 8,                       /* afterwards one of GAP to 2 * GAP - 1 is timed */
-    LONG_NS = 200000,              /* in so long a region some clock reads more are nothing */
-    PIECES = 16,                   /* code before so many barriers is timed all, where it is */
+    LONG_NS = 200000,              /* in a longer region more reads of the clock do not matter */
+    PIECES = 16,                   /* code before its first barriers, so many, is timed all there */
     ONE_IN = 64,                   /* else one of so many */
-    MOST_GROWTH = 8,               /* a sample stands for others with so many times the mean */
+    MOST_GROWTH = 8,               /* a sample stands for others with at most so many means */
     CORES_EVERY = 8,               /* timed regions after which cores are counted again */
     SWITCHES_EVERY = 63,           /* pieces of code after which a switch is timed */
     SWITCH_MOST_NS = 2000,         /* one that takes longer was interrupted */
@@ -52,8 +52,8 @@ static struct {
     _Atomic unsigned cores_lately, cores_counted; /* written by masters; relaxed, a guess */
 } costs;
 
-/* Of the calling kernel thread: pieces of code that have ended, and its switches as a carrier when the last
- * one did after which a switch is timed. */
+/* Of the calling kernel thread: how many pieces of code have ended; how many switches it had made
+ * as a carrier when it began to time one. */
 static __thread unsigned pieces __attribute__((tls_model("initial-exec")));
 static __thread uint64_t switches_left __attribute__((tls_model("initial-exec")));
 
@@ -74,7 +74,7 @@ static void measure_clock (void)
     SET(costs.clock_ns, least);
 }
 
-/* Without the look at the clock itself. */
+/* Time since then, less the time of the look at the clock itself. */
 static uint64_t elapsed_since (uint64_t then)
 {
     uint64_t ns = inv_now_ns() - then, look = GET(costs.clock_ns);
@@ -114,7 +114,7 @@ static uint32_t module_number (struct inv_record *r, const char *file)
     return i + 1;
 }
 
-/* (Not by dladdr, whose lock a thread may hold that runs constructors and waits for us.) */
+/* (Not by dladdr: a thread that holds its lock may run constructors and wait for this thread.) */
 static void name_function (struct inv_record *r, struct inv_function *f, void (*fn) (void *))
 {
     char file[INV_MODULE_BYTES] = "";
@@ -126,7 +126,8 @@ static void name_function (struct inv_record *r, struct inv_function *f, void (*
     atomic_store_explicit(&f->named, module_number(r, file), memory_order_release);
 }
 
-/* A number for a function, which has a name then; OTHERS when there is none left.  Under the lock. */
+/* Gives the function a number, and a name in the record; OTHERS: no number is left.  Under the
+ * lock. */
 static uint32_t new_number (struct inv_record *r, void (*fn) (void *))
 {
     uint32_t number = GET(r->functions);
@@ -175,7 +176,7 @@ static struct gomp_cost_sampling *sampling_of (struct inv_record *r, void (*fn) 
 
 /* --- regions */
 
-/* Regions of several masters at once write to one function. */
+/* shared: masters of several regions may write at the same time. */
 static void add_to_counter (_Atomic uint64_t *to, uint64_t n, bool shared)
 {
     if (n == 0)
@@ -186,7 +187,7 @@ static void add_to_counter (_Atomic uint64_t *to, uint64_t n, bool shared)
         SET(*to, GET(*to) + n);
 }
 
-/* Not in step with anything. */
+/* An irregular sequence, so that samples are not in step with the program. */
 static uint32_t scatter (uint32_t n)
 {
     return n * UINT32_C(0x9e3779b1);
@@ -199,7 +200,8 @@ static uint32_t gap_after (const struct gomp_cost_sampling *s, uint32_t seen)
     return GAP + scatter(seen) / (UINT32_MAX / GAP + 1);
 }
 
-/* What is in the record stays.  (Looked for without the lock: a thread that has the loader's may wait for it.) */
+/* Only what was found first is recorded.  (Looked for without the lock, since a thread that holds
+ * the dynamic linker's lock may wait for it.) */
 static void record_what_ties (struct inv_record *r)
 {
     char name[sizeof r->tied_by];
@@ -244,7 +246,7 @@ void gomp_cost_region_opens (struct gomp_region *region)
         gomp_cost_team(region->start.nthreads);
 }
 
-/* It changes seldom, and to count them is to look at each. */
+/* Cores are counted for one of CORES_EVERY regions, since each core has to be looked at. */
 static unsigned cores_at_hand (void)
 {
     unsigned cores = GET(costs.cores_lately);
@@ -265,7 +267,7 @@ static uint64_t usual_of (_Atomic uint64_t *mean_ns, uint64_t ns)
     return usual;
 }
 
-/* A region that was timed, the last of so many. */
+/* Counts a timed region, which stands for `weight` regions. */
 static void count_sample (struct gomp_region *region, uint32_t weight, bool shared)
 {
     struct inv_function *f = region->cost.of;
@@ -297,7 +299,7 @@ void gomp_cost_region_ends (struct gomp_region *region)
         SET(f->tasks, 1);
     if (cost->began_ns == 0)
         return;
-    /* (Masters that write at once may find 0 or very many.) */
+    /* (If masters write at the same time this may be 0 or very large.) */
     uint32_t weight = seen - GET(cost->sampling->last);
     count_sample(region, weight - 1 < 2 * GAP ? weight : 1, shared);
     SET(cost->sampling->last, seen);
@@ -306,7 +308,7 @@ void gomp_cost_region_ends (struct gomp_region *region)
 
 /* --- code */
 
-/* For how many pieces of code the one after this barrier stands; 0: it is not timed. */
+/* How many pieces of code the one after this barrier stands for; 0: it is not timed. */
 static uint32_t weight_of (const struct gomp_region *region, unsigned generation)
 {
     unsigned piece = (generation - region->cost.generation) / BAR_INCR;
@@ -315,8 +317,9 @@ static uint32_t weight_of (const struct gomp_region *region, unsigned generation
     return scatter(GET(region->epoch) * 257 + piece) / (UINT32_MAX / ONE_IN + 1) ? 0 : ONE_IN;
 }
 
-/* A context has come to code on this kernel thread, which left that of another one then.  (A thread that
- * goes on by itself has not switched.) */
+/* The calling carrier left the code of one context at gomp_carrier_left_ns, and has come to the
+ * code of another: the time between is that of a switch.  (Not if it has made no switch
+ * meanwhile.) */
 static void count_switch (void)
 {
     struct inv_record *r = inv_own_record();
@@ -328,7 +331,7 @@ static void count_switch (void)
     add_to_counter(&r->switches_timed, 1, true);
 }
 
-/* A time, and in its last bit whether it stands for ONE_IN pieces. */
+/* code_from_ns is the time; its last bit is set if the piece stands for ONE_IN pieces. */
 void gomp_cost_code_begins (gomp_barrier_t *bar)
 {
     if (gomp_carrier_left_ns)

@@ -38,13 +38,14 @@ bool gomp_use_at_once (void)
     return use.begins == AT_ONCE;
 }
 
-/* A copy of libgomp that a package has brought has said what the environment asks for already. */
+/* If another copy of libgomp is loaded, which a package has brought, it has printed the messages
+ * already. */
 static void begin_use (void)
 {
     gomp_settle_default_team(); /* which the messages may show */
     gomp_messages_end(!gomp_other_copy_loaded());
     gomp_settle_teams();
-    /* Where a resource manager is to give cores out, threads are bound to those (team_thread.c). */
+    /* With a resource manager threads are pinned to the cores that they hold instead. */
     if (gomp_global_icv.bind_var != omp_proc_bind_false && gomp_places_list && !inv_wanted())
         gomp_take_first_place();
 }

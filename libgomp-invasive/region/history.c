@@ -11,10 +11,11 @@
 
 enum {
     ENTRIES = 256,
-    MOST_GROWTH = 4,
+    MOST_GROWTH = 4,       /* a duration counts as at most so many times the mean */
     ALONE_MOST_NS = 12000, /* core time of a region that could be better off on one core */
-    /* Part of the time by which one core must be quicker.  Timed alone a region hides what it costs others: their
-     * data comes to the master's cache, and is missing in that of the core which computes on it next. */
+    /* One core must be quicker by one of so many parts of the time.  The region's time does not
+     * show all costs: its data comes to the master's cache, and is missing in that of the core
+     * which computes on it next. */
     ALONE_GAIN = 4,
     APART_MOST_NS = 1000000, /* of an implicit task whose core is chosen by what is in its cache */
 };
@@ -93,13 +94,14 @@ static void add_duration (_Atomic uint64_t *where, uint64_t ns)
 {
     uint64_t old = GET(*where);
     if (old == UINT64_MAX)
-        return; /* it is not to be */
+        return; /* this way is not taken again */
     SET(*where, mean(old, old > 0 && ns > MOST_GROWTH * old ? MOST_GROWTH * old : ns));
 }
 
-/* The other way than the better one is tried for a window of regions in sequence, so that a core that sleeps has
- * come to help, or has given up, before its regions are timed: in the second half.  One window of 32 is for
- * trials; of a way that is much worse one of 512, of one that is not known one of 4. */
+/* The worse of two ways is tried again for a window of regions in sequence.  Regions are timed in
+ * the second half of a window: by then a sleeping core has come to help, or a core that is not
+ * needed has gone to sleep.  One window of 32 is for trials; one of 512 if the way is much worse,
+ * one of 4 if its time is not known. */
 enum { ALONE_WINDOW = 2048, APART_WINDOW = 128 };
 
 static bool is_second_half (uint32_t epoch, uint32_t window)
@@ -167,7 +169,8 @@ bool gomp_history_prefers_alone (struct gomp_history *h, struct gomp_region *reg
     return !has_loops(h, region);
 }
 
-/* Where there is no difference neighbours share a cache. */
+/* Also if that takes a little longer: neighbouring implicit tasks have one core, and its cache,
+ * then. */
 bool gomp_history_prefers_apart (const struct gomp_history *h, const struct gomp_region *region)
 {
     uint64_t task_ns = gomp_history_task_ns(h, region->start.nthreads), in_order_ns = GET(h->in_order_ns);
@@ -187,7 +190,7 @@ void gomp_history_apart_stalls (void (*fn) (void *))
     SET(gomp_history_of(fn)->apart_ns, UINT64_MAX);
 }
 
-/* A region that all cores could take part in has taken so long. */
+/* Adds the time of a region in which all cores could take part to that of the order that it had. */
 static void add_order_duration (struct gomp_history *h, struct gomp_region *region, uint64_t ns)
 {
     if (!GET(region->order_is_chosen) || !is_second_half(GET(region->epoch), APART_WINDOW))

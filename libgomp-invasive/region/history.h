@@ -21,12 +21,12 @@ struct gomp_region;
 enum { GOMP_WAITS_ONE = 256 }; /* unit of gomp_history.waits */
 
 enum gomp_suspicion {
-    /* They have never kept a region from ending, or only since they take long: patience_ns. */
+    /* Implicit tasks of the function have never kept a region from ending, or only because they are
+     * long (patience_ns). */
     GOMP_UNKNOWN,
-    /* Once they seemed to wait for each other.  patience_ns is a last trial: if it passes,
-     * GOMP_SPINS. */
+    /* They seemed to wait for each other once.  If patience_ns passes as well: GOMP_SPINS. */
     GOMP_SUSPECTED,
-    /* They wait for each other in loops of their own, or sleep in the kernel.  Start all at
+    /* They wait for each other in loops of their own, or sleep in the kernel: all are started at
      * once. */
     GOMP_SPINS
 };
@@ -40,9 +40,11 @@ struct gomp_history {
     _Atomic uint32_t suspicion;
     /* The watchdog has had to help a region of the function.  Writer: the watchdog. */
     _Atomic bool stalled;
-    /* enum gomp_loops (objects.h).  Writers: masters, and implicit tasks that call sched_yield. */
+    /* enum gomp_loops (objects.h): loops in the code near the function.  Writers: masters, and
+     * implicit tasks that call sched_yield. */
     _Atomic uint8_t loops;
-    /* They have called sched_yield in GOMP_YIELDING_LOOPS.  Writers: they (gomp_history_yields). */
+    /* Implicit tasks have called sched_yield, in GOMP_YIELDING_LOOPS.  Writers: such tasks
+     * (gomp_history_yields). */
     _Atomic bool yields;
     /* Core time that a region takes, waiting and switching included: a mean over some regions, the
      * latest most; 0: not known.  Writers, of the next one too: masters at the end of a region
@@ -51,10 +53,10 @@ struct gomp_history {
     /* What a short region takes, in wall time: where its implicit tasks are left to the master's core at
      * first, and where all cores may take them.  Means over timed regions; 0: not known.  Writers:
      * masters at the end of a region. */
-    _Atomic uint64_t alone_ns, shared_ns; /* alone_ns UINT64_MAX: never so; writer: the watchdog, too */
+    _Atomic uint64_t alone_ns, shared_ns; /* alone_ns UINT64_MAX: gomp_history_alone_stalls */
     /* The same, where long implicit tasks are taken in order, and where each core begins with implicit tasks that it
      * has had before. */
-    _Atomic uint64_t in_order_ns, apart_ns; /* UINT64_MAX: never so; writer: the watchdog */
+    _Atomic uint64_t in_order_ns, apart_ns; /* apart_ns UINT64_MAX: gomp_history_apart_stalls */
     /* How often an implicit task sleeps inside a region that has more of them than the process has
      * cores: a mean as above, in 1/GOMP_WAITS_ONE. */
     _Atomic uint32_t waits;
@@ -77,7 +79,7 @@ static inline uint64_t gomp_history_task_ns (const struct gomp_history *h, unsig
     return (ns + n - 1) / n;
 }
 
-/* Is this region timed: every 16th or so, at first every fourth, not in step with anything? */
+/* Is the region of this epoch timed?  One of 16, at first one of four, at irregular distances. */
 static inline bool gomp_history_samples (uint32_t epoch)
 {
     enum { FIRST_REGIONS = 32768 }; /* trials of what is not known are over sooner */
@@ -95,20 +97,21 @@ extern bool gomp_history_spins (struct gomp_history *, struct gomp_region *);
  * wait for each other?  There a hand-over of the core is worth its cost (doc/measurements.md), and the function does
  * not count as one that spins.  Looked for once. */
 extern bool gomp_history_yields (void (*fn) (void *));
-/* A region of this function was left to the master's core, and the process computed until the watchdog came: no
- * further region is.  Its implicit tasks may wait for each other in loops of their own. */
+/* A region of this function was left to the master's core and was not over soon: no further region
+ * is.  Its implicit tasks may wait for each other.  Called by the watchdog, and by a thread that
+ * gives the core up. */
 extern void gomp_history_alone_stalls (void (*fn) (void *));
 
 /* Is each core to begin with implicit tasks that it has had in the region before, rather than all with the next one
  * in order?  Their data is in its cache then; but threads of a program may wait for the one before.  Both are tried
  * and measured, if implicit tasks take less than 1 ms: for longer ones caches matter less. */
 extern bool gomp_history_prefers_apart (const struct gomp_history *, const struct gomp_region *);
-/* Threads of this region, whose order has been chosen so, have waited for an implicit task that was not started:
- * not again. */
+/* Threads of a region of this function, for which that order was chosen, have waited for an
+ * implicit task that was not started: the order is not chosen again. */
 extern void gomp_history_apart_stalls (void (*fn) (void *));
 
-/* The master, managed: a region of more than one implicit task opens, is over.  A nested region is not timed: other
- * regions have the cores meanwhile, too. */
+/* Called by the master when a region of more than one implicit task opens, and when it is over.  A
+ * nested region is not timed, since other regions have the cores meanwhile, too. */
 extern void gomp_history_region_opens (struct gomp_region *, bool nested);
 extern void gomp_history_region_ends (struct gomp_region *);
 /* Cores that the process computes on, or could at once: those that it holds, those of its own that

@@ -18,9 +18,10 @@
 #include <limits.h>
 #include <sys/resource.h>
 
-/* Without a manager, more threads than processors take turns on these as they do on cores, where that
- * makes contexts of them: else kernel threads wait for each other's time slices.  Not where the user or
- * the program says on which processors threads are to run, nor where address space is limited. */
+/* Is a process without a manager, whose threads are more than the processors, better off in a
+ * domain of its own?  If they can be contexts there, which take turns on the processors: kernel
+ * threads wait for each other's time slices.  Not if the user or the program says on which
+ * processors threads run, or address space is limited. */
 static bool is_better_standalone (void)
 {
     struct rlimit space;
@@ -45,8 +46,9 @@ static struct {
     /* This is the child of a fork; of a process in which another thread may have been asking the dynamic linker
      * then, which must not be asked in the child.  Written before the child can have further threads. */
     bool forked, beside_linker;
-    /* So many threads have been in the teams of a nested region and of the region around it together, at most.  A
-     * top-level region that does not see it leaves it to the next one. */
+    /* The most threads that the teams of a nested region and of the region around it have had
+     * together.  relaxed: a top-level region that does not see the value leaves it to the next
+     * one. */
     _Atomic unsigned most_nested;
 } first;
 
@@ -58,8 +60,9 @@ void gomp_record_nested (unsigned nthreads)
         atomic_store_explicit(&first.most_nested, (unsigned)all, memory_order_relaxed);
 }
 
-/* Looked at once: at the process's first region that has so many threads, or whose like had so many in nested regions.
- * Not where other threads of the program use OpenMP already, which would be in the middle of a region. */
+/* Makes the process standalone if that is better.  Decided once: at its first region with more
+ * threads than processors, or after nested regions with more.  Not if other threads of the program
+ * use OpenMP, which may be in the middle of a region. */
 static void join_standalone (unsigned nthreads)
 {
     unsigned here = atomic_load_explicit(&first.looked, memory_order_relaxed) ? 0 : processors_now();

@@ -47,7 +47,7 @@ enum gomp_team_default {
     GOMP_TEAM_DEFAULTS /* how many */
 };
 extern void gomp_decide_default_team (enum gomp_team_default);
-/* Is this a default size that we have chosen, so that limits leave room for such a team? */
+/* Is this a default size that the runtime has chosen, so that limits leave room for such a team? */
 extern bool gomp_team_is_default (unsigned nthreads);
 /* Does the calling thread's default size need no decision any more? */
 extern __thread bool gomp_team_default_known __attribute__((tls_model("initial-exec")));

@@ -70,16 +70,18 @@ bool gomp_region_is_within (struct gomp_region *region, const struct gomp_region
     return region != NULL;
 }
 
-/* What runs on top of such a wait cannot depend on what the waiting thread does after it.  In any other
- * wait it might: the thread may hold a lock of the program. */
+/* Contexts may run on the calling thread during such a wait, since they cannot depend on what the
+ * thread does after it.  In any other wait they might: the thread may hold a lock of the
+ * program. */
 bool gomp_region_waits_for_all (const int *addr)
 {
     struct gomp_team *team = gomp_thread()->ts.team;
     struct gomp_region *region = team ? team->barrier.region : NULL;
     if (!region || !region->elastic || gomp_thread()->ts.team_id != 0)
         return false;
-    /* Not a wait for explicit tasks: the master may run the tasks itself, on its core.  While a context ran a task
-     * on top of that wait the master could not, and there would be one thread number fewer than cores. */
+    /* Not at a wait for explicit tasks, which the master may run itself, on its core.  While a
+     * context ran one there the master could not, and fewer thread numbers than cores would run
+     * tasks. */
     return addr == (const int *)&team->barrier.generation || addr == (const int *)&region->end_word;
 }
 

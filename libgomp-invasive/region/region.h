@@ -81,11 +81,11 @@ struct gomp_region {
     /* elastic: thread numbers (the first 256) whose implicit task has finished and under which no
      * thread executes tasks now.  Set and cleared by atomic or and and, from inside the gate. */
     _Atomic uint64_t vacant[GOMP_VACANT_WORDS];
-    /* Idle workers look at `help` all the time, so its line is not written when a region opens: explicit tasks are
-     * queued.  A hint, set by a thread that queues one, cleared by a thread that finds none; says nothing of a
-     * region that is closed. */
+    /* Explicit tasks are queued.  A hint: set by a thread that queues one, cleared by a thread that
+     * finds none; says nothing of a region that is closed.  Idle workers poll it, so its cache line
+     * is not written when a region opens. */
     _Atomic bool help __attribute__((aligned(64)));
-    _Atomic unsigned barrier_sleepers; /* team threads; seq_cst as `asleep` of gomp_team_tasks */
+    _Atomic unsigned barrier_sleepers; /* team threads; seq_cst, as `asleep` of gomp_team_tasks */
     /* Written by the master before the region opens; relaxed: a thread that is not inside the gate may read the value
      * of the next region that uses the struct */
     _Atomic bool elastic __attribute__((aligned(64)));
@@ -105,7 +105,7 @@ struct gomp_region {
     /* The region is known to take less core time than it takes to wake a sleeping core.  Writer:
      * the master, before there are tickets */
     bool brief;
-    /* An implicit task has waited in this use of the struct.  Set by its thread, relaxed */
+    /* An implicit task has waited inside the region.  Set by its thread, relaxed */
     _Atomic bool waited;
     enum gomp_inside inside; /* what was known of the function when the region was opened */
     struct gomp_region_start start;
@@ -113,7 +113,7 @@ struct gomp_region {
     struct gomp_region *next_free;
     _Atomic unsigned sleeping_helpers; /* bound workers parked while the region is open */
     _Atomic unsigned sleeps; /* times that its threads went to sleep inside (history.h); relaxed */
-    uint64_t began_ns;       /* 0: this one is not timed.  The master's */
+    uint64_t began_ns;       /* 0: the region is not timed.  The master's */
     unsigned blas;           /* what gomp_blas_restrict has returned.  The master's */
     struct gomp_cost cost;
 };
@@ -150,7 +150,7 @@ static inline struct gomp_region *gomp_region_registered (unsigned index)
         return NULL;
     return atomic_load_explicit(&gomp_registry.region[index], memory_order_acquire);
 }
-/* Is `fn` true of a registered region?  It is called until it is. */
+/* Calls fn for registered regions until it returns true.  False: it never did. */
 static inline bool gomp_any_region (bool (*fn) (struct gomp_region *))
 {
     struct gomp_region *region;
@@ -160,6 +160,7 @@ static inline bool gomp_any_region (bool (*fn) (struct gomp_region *))
             return true;
     return false;
 }
+/* For the child of a fork. */
 extern void gomp_regions_forget (void);
 
 /* Is the region `of`, or a region nested in it?  Certain for a region that stays open meanwhile. */
@@ -180,12 +181,12 @@ static inline bool gomp_region_is_alone (struct gomp_region *region)
 {
     return atomic_load_explicit(&region->tickets.alone, memory_order_relaxed);
 }
-/* Any that are for all cores, as far as they are known to be. */
+/* Has the region tickets that any core may take, as far as is known? */
 static inline bool gomp_region_has_tickets (struct gomp_region *region)
 {
     return !gomp_region_is_alone(region) && gomp_tickets_any(&region->tickets);
 }
-/* Has any registered region? */
+/* Has any registered region such tickets? */
 extern bool gomp_tickets_left (void);
 /* The same for a thread that looks all the time: without tickets that threads have put into
  * portions. */
@@ -198,7 +199,7 @@ static inline bool gomp_region_may_start (struct gomp_region *region)
 
 /* --- the gate */
 
-/* Subtract from the gate; tell the master when it may wait for that. */
+/* Subtract from the gate; wake the master if it waits for that. */
 static inline void gomp_region_leave (struct gomp_region *region, uint64_t what)
 {
     /* seq_cst (and acq_rel for the work done): partner is wait_for_end, which announces
@@ -225,9 +226,9 @@ static inline void gomp_number_set (uint64_t *numbers, unsigned id)
     if (id < 64 * GOMP_VACANT_WORDS)
         numbers[id / 64] |= UINT64_C(1) << id % 64;
 }
-/* Other threads may run explicit tasks under these numbers. */
+/* From now on other threads may run explicit tasks under these numbers. */
 extern void gomp_numbers_vacate (struct gomp_region *, const uint64_t *numbers);
-/* Such a number for the calling thread, or -1. */
+/* Takes a vacant number for the calling thread; -1: there is none. */
 extern int gomp_number_take_vacant (struct gomp_region *);
 
 /* Implicit tasks of a region that have ended on a carrier and have not been counted, and their thread

@@ -149,9 +149,10 @@ static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool several)
     return part < most ? part : most;
 }
 
-/* From which end a core takes implicit tasks that are not to be taken in order: the same one as long as the master stays
- * on its core, so that what a core brings into its cache of one region's is there for the next one's.  The master's core
- * takes them in order, which is how processors fetch data ahead. */
+/* Does the core take implicit tasks from the end of the range, if they are not to be taken in
+ * order?  A core takes from the same end as long as the master stays on its core, so that it finds
+ * the data of one region's implicit tasks in its cache in the next region.  The master's core takes
+ * from the front, in the order in which processors prefetch. */
 static bool takes_last (struct gomp_tickets *t, int hold)
 {
     return hold >= 0 && atomic_load_explicit(&t->apart, memory_order_relaxed) &&
@@ -187,16 +188,17 @@ static bool take_from_left (struct gomp_tickets *t, int hold, unsigned *id)
     inv_assert(first >= 1 && first + n <= GOMP_TICKETS_MOST);
     if (n > 1) {
         fill_portion(t, portion_of(hold), epoch, first + 1, first + n);
-        /* Since the exchange no thread could see these tickets.  A thread that found nothing then and
-         * acted on it (the process wants no cores, the watchdog sleeps) would leave them to
-         * us alone, and our implicit task may wait for one of theirs. */
+        /* Between the exchange and now no thread could see these tickets.  A thread that found
+         * nothing and acted on that (the process wants no cores, the watchdog sleeps) would leave
+         * them to this thread alone, whose implicit task may wait for one of them. */
         gomp_want_cores();
     }
     return true;
 }
 
-/* By the numbers of regions: the epoch of the last use in which the thread has seen that nothing is left in any
- * portion.  Nothing is ever put into a portion of a region that is dealt. */
+/* For each registered region, by its number: the last epoch in which this thread has seen that
+ * nothing is left in any portion.  It stays so: nothing is put into a portion of a region that is
+ * dealt. */
 static __thread uint32_t drained[GOMP_REGIONS_REGISTERED] __attribute__((tls_model("initial-exec")));
 
 static bool is_drained (const struct gomp_tickets *t, uint64_t left)
@@ -235,7 +237,7 @@ static bool has_own (struct gomp_tickets *t, unsigned own, uint64_t left)
     return own < GOMP_TICKET_PORTIONS && (portions_of(t, left) >> own & 1) != 0;
 }
 
-/* Apart, so that a ticket of the own portion costs no more than it must. */
+/* Not inlined, so that a ticket of the own portion costs no more than it must. */
 static bool __attribute__((noinline)) take_elsewhere (struct gomp_tickets *t, int hold, uint64_t left,
                                                       unsigned *id)
 {
@@ -260,7 +262,7 @@ static uint32_t count_in (struct gomp_tickets *t, unsigned i, uint64_t left)
     return is_empty(range) ? 0 : gomp_tickets_in(range);
 }
 
-/* (left has been read with acquire: what the thread concludes from it it keeps.) */
+/* (`left` has been read with acquire, since the answer may be remembered in `drained`.) */
 static bool any_left (struct gomp_tickets *t, uint64_t left)
 {
     if (!is_empty(left))
@@ -371,7 +373,7 @@ bool gomp_tickets_are_short (uint32_t task_ns)
     return task_ns > 0 && task_ns < SHORT_NS;
 }
 
-/* All look at these lines, so what is the same is not written. */
+/* Threads poll these cache lines, so a value that is the same is not written. */
 #define RENEW(field, value) \
     do \
         if (atomic_load_explicit(&(field), memory_order_relaxed) != (value)) \

@@ -94,8 +94,8 @@ struct gomp_tickets {
     /* If tickets are not dealt, bit i: there may be some in portion i.  Set (relaxed) before they
      * are put there; cleared when the region opens, before `left` is written. */
     _Atomic uint64_t filled;
-    /* Of the regions that idle workers look at, which one this is: no other region ever has the number.  Written before the
-     * region is one of them. */
+    /* Index of the region struct in gomp_registry, which no other struct ever has.  Written before
+     * the struct is registered. */
     unsigned number;
     struct gomp_deal deals[GOMP_DEALS];
     /* Like `left`, if the epoch is that of `left`.  Else no thread has taken from or put into this
@@ -139,10 +139,11 @@ struct gomp_ticket_ways {
  * NULL, from the portions of these cores; there is one at least. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
                                struct gomp_ticket_ways, const struct gomp_dealt_cores *);
-/* Takes a ticket, for the thread that has the hold.  With it the region cannot end before the taker has
- * counted it done.  more: the taker has taken of this region before, and not counted it done yet.
- * Where tickets are dealt, also to its core, the taker gets one of its own portion only then: the
- * region may be able to end before the taker has looked at the other portions. */
+/* Takes a ticket, for the thread that has the hold.  The region cannot end before the taker has
+ * counted the ticket's implicit task as done.  more: the taker has run an implicit task of the
+ * region that it has not counted yet.  Then, if tickets are dealt, also to its core, it gets one of
+ * its own portion only: the region may be able to end before the taker has looked at the other
+ * portions. */
 extern bool gomp_ticket_take (struct gomp_tickets *, int hold, bool more, unsigned *id);
 /* Are there any tickets, also in portions?  A hint: there may be some on their way into a portion.
  * The thread that has put them there then calls gomp_want_cores, for threads that looked before. */
@@ -156,7 +157,7 @@ static inline uint32_t gomp_tickets_in (uint64_t left)
     return (uint32_t)(uint16_t)left - (uint16_t)(left >> 16);
 }
 
-/* Are there dealt tickets that this thread, which has the hold, is to take now? */
+/* Are there dealt tickets that this thread, which has the hold, should take now?  A hint. */
 extern bool gomp_tickets_dealt_in_view (struct gomp_tickets *, uint64_t left, int hold);
 
 /* Are there any tickets that threads have not put into portions?  A thread that spins may look at

@@ -23,7 +23,7 @@
 static int has_own_tls (struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
-    /* whatever longer name it was bundled under */
+    /* (libgomp may have a longer name, as packages bundle it.) */
     *(bool *)found = gomp_object_segment(info, PT_TLS) && gomp_object_needs(info, "libgomp");
     return *(bool *)found;
 }
@@ -66,9 +66,10 @@ static bool is_of_plugin (const struct dl_phdr_info *info, unsigned depth)
     return need.of_plugin && !need.of_others;
 }
 
-/* Objects whose thread-local data is of the call that uses it, or is taken along (context.c): the C, C++
- * and Fortran libraries, the compiler's (it has some since GCC 14, see keeps_data_of_threads), libraries for
- * numbers, ours, MPI's with what it is linked with, plugins, and what only these use, as a compiler. */
+/* Is the object one whose thread-local data is used within a call only, or saved by a switch
+ * (context.c)?  These are the C, C++ and Fortran libraries, the compiler's (which has some since
+ * GCC 14, see keeps_data_of_threads), numerical libraries, the project's, MPI's with what it is
+ * linked with, plugins, and what only plugins use. */
 static bool keeps_nothing_for_callers (const struct dl_phdr_info *info)
 {
     enum { DEPTH = 4 };
@@ -80,8 +81,9 @@ static bool keeps_nothing_for_callers (const struct dl_phdr_info *info)
            is_of_plugin(info, DEPTH);
 }
 
-/* Does code that is compiled for OpenMP keep data of a kernel thread otherwise, mutexes that know their
- * owner, or nested functions whose trampolines are in a list of the kernel thread? */
+/* Does the object, compiled for OpenMP, tie data to kernel threads in other ways: thread-specific
+ * data, mutexes that know their owner, or nested functions whose trampolines are in a list of the
+ * kernel thread? */
 static bool keeps_data_of_threads (const struct dl_phdr_info *info)
 {
     static const char *const names[] = {"pthread_setspecific", "tss_set", "pthread_mutexattr_settype",
@@ -90,8 +92,8 @@ static bool keeps_data_of_threads (const struct dl_phdr_info *info)
            gomp_object_uses(info, names);
 }
 
-/* Does the object tie what runs to its kernel thread, by such data or thread-local data, or by functions
- * on the stack, for which only stacks of kernel threads may be executable? */
+/* Does the object tie an implicit task to its kernel thread: by such data, by thread-local data, or
+ * by functions on the stack, which are not executable on the stack of a context? */
 static int ties_to_thread (struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
@@ -113,10 +115,10 @@ static int count_loads (struct dl_phdr_info *info, size_t size, void *loads)
 
 enum {
     UNKNOWN,
-    MOVABLE, /* an implicit task may go on on another kernel thread */
-    ELASTIC, /* it may begin on any, and stays there: so the user wants it, */
-    STAYS,   /* or the program needs it */
-    STRICT
+    MOVABLE, /* an implicit task may continue on another kernel thread */
+    ELASTIC, /* it may begin on any, and stays there: as INVASIVE_BIND=elastic says, */
+    STAYS,   /* or because of what the process has loaded */
+    STRICT   /* implicit task i is always on kernel thread i */
 };
 
 static int decide_binding (void)
@@ -138,8 +140,8 @@ bool gomp_may_move_threads (void)
 }
 
 static struct {
-    /* The last of the objects that the process was started with, which are never unloaded; NULL: we have
-     * been loaded later ourselves.  Written when the library is loaded. */
+    /* The last of the objects that the process was started with, which are never unloaded; NULL:
+     * not known, since this library was not preloaded.  Written when the library is loaded. */
     struct link_map *last_at_start;
     /* Written by masters.  Once strict, always: a pool whose threads have kept data cannot go back. */
     _Atomic int decision;
@@ -160,9 +162,10 @@ void gomp_tls_loaded (void)
         dlclose(program);
 }
 
-/* May an object have been loaded since?  The loader is asked under a lock, for some 40 ns, which are
- * many for short regions: so only where anything has been loaded since the start.  (The loader appends
- * to its list; relaxed: a region that needs the object begins after it has been loaded.) */
+/* May an object have been loaded since the decision?  To ask the dynamic linker takes a lock and
+ * some 40 ns, which are many for short regions.  So it is asked only if anything has been loaded
+ * since the start.  (The dynamic linker appends to its list; relaxed: a region that needs the
+ * object begins after it has been loaded.) */
 static bool may_be_new (void)
 {
     return !ties.last_at_start || __atomic_load_n(&ties.last_at_start->l_next, __ATOMIC_RELAXED);
@@ -219,7 +222,7 @@ static int find_tie (struct dl_phdr_info *info, size_t size, void *arg)
     return found;
 }
 
-/* What makes kernel threads of implicit tasks and is no object; NULL: nothing. */
+/* What keeps implicit tasks on their kernel threads, other than an object; NULL: nothing. */
 static const char *other_tie (int now)
 {
     const char *setting = inv_getenv("INVASIVE_BIND");

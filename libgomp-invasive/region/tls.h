@@ -16,13 +16,15 @@
 extern bool gomp_strict_threads (void);
 /* When the library is loaded. */
 extern void gomp_tls_loaded (void);
-/* May an implicit task that waits go on on another kernel thread?  As of the last call of
+/* May an implicit task that waits continue on another kernel thread?  As of the last call of
  * gomp_strict_threads: false where there is thread-local data, of any object but a few known ones, or
  * an executable stack, whatever INVASIVE_BIND says. */
 extern bool gomp_movable_threads (void);
-/* The same, as of that call: it may not, and the user has not asked for INVASIVE_BIND=elastic. */
+/* As of that call: it may not, because of objects that are loaded, but it may begin on any kernel
+ * thread. */
 extern bool gomp_threads_stay (void);
-/* The same of the objects that are loaded now, and may implicit tasks be contexts?  For the default team. */
+/* May it, with the objects that are loaded now, and may implicit tasks be contexts?  For the
+ * default team. */
 extern bool gomp_may_move_threads (void);
 /* Has what the functions above say changed since the last call by any thread?  Then gomp_what_ties_threads may
  * say something else. */
