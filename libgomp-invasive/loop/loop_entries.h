@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * loop_entries.h - our entry points for worksharing loops, once for long and once for
+ * loop_entries.h - the fork's entry points for worksharing loops, once for long and once for
  * unsigned long long iterators.  loop.c and loop_ull.c include it after upstream's file of
  * that name, whose functions it builds on, with these defined:
  *
@@ -53,8 +53,8 @@ static unsigned long long count_chunks (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T
     return chunk <= 1 ? trips : (trips - 1) / chunk + 1;
 }
 
-/* Upstream multiplies the chunk with the step.  A chunk that would overflow is longer than the
- * loop: as long will do. */
+/* Upstream multiplies the chunk with the step.  If that would overflow, the chunk is longer than
+ * the loop, and is cut to the loop's length. */
 static LOOP_T clamp_chunk (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk)
 {
     unsigned long long step = (unsigned long long)incr;
@@ -190,9 +190,9 @@ static void init_runtime (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP
                             clamp_chunk(LOOP_PASS start, end, incr, chunk));
 }
 
-/* Also of loops that need not be monotonic, and GCC takes plain schedule(dynamic) for such.  But programs rely on
- * what stock does: each thread's iterations come in the loop's order.  (MEGAHIT makes a buffer of the size of the first
- * one that a thread gets, the largest.) */
+/* Not split, although GCC takes plain schedule(dynamic) for a loop that need not be monotonic.
+ * Programs rely on what stock does: each thread's iterations come in the loop's order.  (MEGAHIT
+ * makes a buffer of the size of the first item that a thread gets, the largest.) */
 static bool dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
                            LOOP_T *istart, LOOP_T *iend)
 {
@@ -229,9 +229,9 @@ runtime_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T *istart, LO
 
 /* --- ordered loops (ordered.c); in a team of one everything is in order */
 
-/* Chunks of dynamic ones are counted, from 0: the number of a chunk tells where it begins and when
- * its turn is.  One addition claims it.  incr, which is not needed any more, keeps where the loop
- * begins; its direction is in ws->mode. */
+/* Chunks of dynamic ordered loops are counted, from 0.  The number of a chunk tells where it begins
+ * and when its turn is, and one addition claims it.  The field incr, which is not needed any more,
+ * keeps where the loop begins; its direction is in ws->mode. */
 #define LOOP_FIRST(ws) ((unsigned long long)(ws)->LOOP_F(incr))
 #define LOOP_COUNT(ws) (&(ws)->LOOP_F(next))
 
@@ -311,8 +311,8 @@ static bool ordered_guided_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr,
         LOOP_PASS start, end, incr, chunk, istart, iend);
 }
 
-/* Upstream claims the next chunk before the turn of this one ends.  Here the turn ends first, and
- * the next thread need not wait for the claim; nor for this thread's core to be given back. */
+/* Upstream claims the next chunk before the turn of this one ends.  Here the turn ends first, so
+ * the next thread waits neither for the claim nor for this thread to give its core back. */
 static void end_turn (void)
 {
     gomp_ordered_sync();

@@ -38,8 +38,8 @@ bool gomp_loop_split (struct gomp_work_share *ws, struct gomp_team *team,
     return true;
 }
 
-/* On a core of the claim the portion goes with the core, so that the next loop over the same
- * data finds it in the same cache, whichever thread number runs there. */
+/* The portion of the thread's core, so that the next loop over the same data finds it in the same
+ * cache, whichever thread number runs there.  Without a core: that of the thread number. */
 unsigned gomp_loop_own (const struct gomp_work_share *ws)
 {
     unsigned who = inv_hold >= 0 ? (unsigned)inv_hold : gomp_thread()->ts.team_id;

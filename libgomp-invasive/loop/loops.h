@@ -26,7 +26,7 @@ enum {
     LOOP_DOWN = 2,            /* in ws->mode: counts down; upstream's bit, in loop_ull.c */
     LOOP_SPLIT = 4,           /* above upstream's bits */
     LOOP_COUNTED = 8,         /* ordered and dynamic: the chunks are counted (loop_entries.h) */
-    LOOP_CHUNKS_PER_PORTION = 8 /* a loop of fewer is not worth splitting */
+    LOOP_CHUNKS_PER_PORTION = 8 /* a loop of fewer chunks is not worth splitting */
 };
 
 /* Between two chunks: give the core up if its owner asks for it.  One load when not. */

@@ -30,8 +30,8 @@ bool gomp_region_call_helpers (struct gomp_region *region, int count)
         gomp_unpark((int *)&region->end_word, 1);
         count--;
     }
-    /* Elastic regions have no workers of their own; workers that linger here are of the struct's
-     * previous use, and about to see that it is over. */
+    /* Elastic regions have no bound workers.  Workers that sleep here have helped in the region
+     * that used the struct before, and are about to see that it is over. */
     if (region->elastic || atomic_load(&region->sleeping_helpers) == 0)
         return count < before;
     inv_assert(region->workers != NULL);
@@ -65,8 +65,8 @@ static bool linger_ready (void *arg)
     return linger_over(l) || atomic_load_explicit(&l->region->help, memory_order_relaxed);
 }
 
-/* Sleep where a call for help finds us.  seq_cst: partner is the caller, which queues the
- * task, then looks at sleeping_helpers and asleep. */
+/* The worker sleeps where a call for help finds it.  seq_cst: partner is the thread that calls for
+ * help, which queues a task, then looks at sleeping_helpers and asleep. */
 static void linger_asleep (struct linger *l)
 {
     atomic_store(&l->self->asleep, 1);
@@ -79,7 +79,7 @@ static void linger_asleep (struct linger *l)
         l->seen += GOMP_WORKER_CALL; /* a call for help raised the word once */
 }
 
-/* Our implicit task is done, the region may not be: execute explicit tasks as they come,
+/* The worker's implicit task is done, the region may not be: execute explicit tasks as they come,
  * until the region ends, the next implicit task is assigned, or idling has lasted too long. */
 static void linger_in_region (struct linger *l, unsigned id)
 {

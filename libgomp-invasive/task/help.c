@@ -43,8 +43,8 @@ bool gomp_region_help (struct gomp_region *region, uint32_t epoch, unsigned id)
     return true;
 }
 
-/* A core has come in the middle of a region.  Use it for tasks: under a number whose implicit task
- * is over; or let a team thread go on that sleeps in a barrier. */
+/* The calling worker has a core for an open region.  Executes explicit tasks under a vacant number;
+ * or wakes a team thread that sleeps in a barrier, to execute them. */
 static bool help_elastic (struct gomp_region *region)
 {
     if (!gomp_region_enter(region))
@@ -75,10 +75,11 @@ void gomp_region_help_wanted (struct gomp_region *region)
         gomp_want_cores();
 }
 
-/* Only a hint, but without it tasks would be left to the master alone: a thread that queues a
- * task looks at the hint afterwards, we look for tasks after we have taken the hint back.  seq_cst,
- * all four: partner is gomp_region_tasks_queued.  While the hint is gone another thread may say that
- * the process wants no cores (gomp_stop_wanting), so it is to be said again. */
+/* `help` is only a hint, but a task that is queued without it would be left to the master alone.
+ * So a thread that queues a task looks at the hint afterwards, and this function looks for tasks
+ * after it has cleared the hint.  seq_cst, all four; partner: gomp_region_tasks_queued.  While the
+ * hint is cleared the process may have ceased to want cores (gomp_stop_wanting), so
+ * gomp_region_help_wanted asks for them again. */
 void gomp_region_no_tasks (struct gomp_region *region)
 {
     if (!atomic_load_explicit(&region->help, memory_order_relaxed))
@@ -88,7 +89,8 @@ void gomp_region_no_tasks (struct gomp_region *region)
         gomp_region_help_wanted(region);
 }
 
-/* The hint outlives the region when its last task has been called for and run in one go. */
+/* Could a worker help in the region?  The hint alone does not say so: it may outlive the region, if
+ * no thread has looked for tasks in vain after the last one. */
 static bool help_needed (struct gomp_region *region)
 {
     if (!atomic_load_explicit(&region->help, memory_order_relaxed) ||
@@ -140,7 +142,7 @@ static bool all_over (void *arg)
            !gomp_tasks_outstanding(region->start.team);
 }
 
-/* The same while there has been no task. */
+/* The same as a cheap hint, while the region has had no explicit task. */
 static bool end_ready (void *arg)
 {
     struct gomp_region *region = arg;
@@ -200,7 +202,7 @@ void gomp_region_finish (struct gomp_region *region)
     if (!inv_managed())
         return;
     if (atomic_load_explicit(&inv_strangers.count, memory_order_relaxed) > 0) {
-        if (!region->brief || region->began_ns != 0) /* it reads the clock: not after each short one */
+        if (!region->brief || region->began_ns != 0) /* takes time: not after each short one */
             inv_strangers_sample();
         inv_thread_follow_placement();
     }
@@ -208,6 +210,6 @@ void gomp_region_finish (struct gomp_region *region)
     if (__builtin_expect(region->cost.of != NULL, 0))
         gomp_cost_region_ends(region);
     if (region->start.master_holds_core && !gomp_holds_core())
-        gomp_hold_acquire(); /* the watchdog had let us run without one */
+        gomp_hold_acquire(); /* the watchdog had let the master run without one */
     gomp_hold_checkpoint(); /* a serial part may be long: not on a core that is asked back */
 }

@@ -10,10 +10,11 @@
 #include "work_source.h"
 
 #pragma GCC visibility push(hidden)
-/* For free workers: tasks for which there is a thread number to run them under, or a thread that sleeps and has one. */
+/* For free workers: tasks, if there is a vacant thread number to run them under, or a team thread
+ * that sleeps in a barrier. */
 extern const struct gomp_work_source gomp_explicit_tasks;
 /* Execute explicit tasks of an open region as thread number `id`, whose implicit task is
- * over.  True: the thread has joined the region. */
+ * over.  False: the region is closed. */
 extern bool gomp_region_help (struct gomp_region *, uint32_t epoch, unsigned id);
 extern void gomp_region_help_wanted (struct gomp_region *);
 /* A task has been queued. */

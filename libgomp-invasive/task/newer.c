@@ -4,10 +4,10 @@
  * before that.
  *
  * A running program may load a library of a newer compiler by dlopen, such as a Python extension.
- * The dynamic linker does so only if our libgomp.so.1 has all versions that the library needs.  So
- * ours has those of GCC 13, whatever release it is built from (upstream.sh, add_version).  From GCC
- * 13 on, upstream's target.c and fortran.c define what is defined here.  omp_in_explicit_task is in
- * task.c, GOMP_taskwait_depend_nowait in taskdeps.c, for all releases.
+ * The dynamic linker does so only if the loaded libgomp.so.1 has all versions that the library
+ * needs.  So this one has those of GCC 13, whatever release it is built from (upstream.sh,
+ * add_version).  From GCC 13 on, upstream's target.c and fortran.c define what is defined here.
+ * omp_in_explicit_task is in task.c, GOMP_taskwait_depend_nowait in taskdeps.c, for all releases.
  *
  * What they do: OpenMP 5.1, section 3.8, and 5.2, section 18.5.2.  The only device is the host:
  * build.sh configures libgomp without plugins for others.

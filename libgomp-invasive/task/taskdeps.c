@@ -435,7 +435,7 @@ static bool take_tokens (struct gomp_dep_node *node, struct ready *ready);
 static void give_token (struct token *token, struct ready *ready)
 {
     struct gomp_dep_node *next;
-    /* The node that takes the token from us may be the last to need it. */
+    /* Kept meanwhile: the node that gets the token may be the last to need it, and free it. */
     atomic_fetch_add_explicit(&token->references, 1, memory_order_relaxed);
     gomp_spinlock_lock(&token->lock);
     inv_assert(token->held); /* by the caller */
@@ -467,7 +467,7 @@ static bool take_tokens (struct gomp_dep_node *node, struct ready *ready)
         gomp_spinlock_unlock(&token->lock);
         if (!held)
             continue;
-        /* The node is no longer ours; only `tokens`, which the sets of the parent keep. */
+        /* Another thread may have the node now.  `tokens` stays: the sets of the parent keep it. */
         while (i-- > 0)
             give_token(tokens->token[i], ready);
         return false;
@@ -567,7 +567,7 @@ static void finish_node (struct gomp_dep_node *node, struct ready *ready)
     inv_assert(before > 0);
     if (before != 1)
         return;
-    if (waiter) /* its node, on its stack, may be gone; it is our parent and so is not */
+    if (waiter) /* the node, on its stack, may be gone; the waiter, parent of this task, is not */
         gomp_task_wake_parked(waiter);
     else if (take_tokens(node, ready))
         add_ready(ready, node->task);

@@ -55,10 +55,10 @@ void GOMP_taskgroup_end (void)
 
 /* --- reductions
  *
- * The compiler hands us blocks of words, each with one or more variables:
- *   [0] number of variables   [1] bytes of one thread's copy    [2] alignment; then our memory
+ * The compiler passes blocks of words, each with one or more variables:
+ *   [0] number of variables   [1] bytes of one thread's copy    [2] alignment; then the copies' memory
  *   [3] allocator             [4] next block; in the last one: the registration outside this one
- *   [5] our table, in the last block only                        [6] end of our memory
+ *   [5] the table, in the last block only                        [6] end of that memory
  *   [7 + 3 i] address of the original, [8 + 3 i] its offset in a copy, [9 + 3 i] its block
  * Field [5] of all other blocks must be 0; unregistering stops by it. */
 enum { COUNT, SIZE, MEMORY, ALLOCATOR, NEXT, TABLE, MEMORY_END, VARIABLES };
@@ -194,8 +194,9 @@ static uintptr_t original_at (const uintptr_t *block, uintptr_t offset)
     return 0;
 }
 
-/* Replace addresses of originals, or of any thread's copies, by those of our thread's copies.  For
- * the first `originals`, the address of the original goes behind the `count` pointers. */
+/* Replace addresses of originals, or of any thread's copies, by those of the calling thread's
+ * copies.  For the first `originals`, the address of the original goes behind the `count`
+ * pointers. */
 void GOMP_task_reduction_remap (size_t count, size_t originals, void **pointers)
 {
     struct gomp_thread *thr = gomp_thread();

@@ -17,17 +17,17 @@
 #include <string.h>
 
 enum {
-    CALM_TASKS = 1024,      /* so many queued and none stolen: the threshold falls again */
+    CALM_TASKS = 1024,      /* the threshold falls after so many queued tasks without a theft */
     LOOK_LEAST = 2,         /* pauses between two looks for work, at first */
-    LOOK_MOST = 64,         /* and later */
+    LOOK_MOST = 64,         /* and at most, later */
     LONG_CHAIN = 64,        /* at this depth ended parents are looked for; no recursion is so deep */
 };
 
-/* --- what a team has */
+/* --- the scheduler's part of a team */
 
-/* A thread that creates all tasks of a region runs one at once when its queue is full.  Where tasks
- * are long all cores must find one meanwhile, and another one after it: also cores that come only
- * then. */
+/* Enough for two tasks for each core.  A thread that creates all tasks of a region runs one at once
+ * when its queue is full.  If tasks are long every core must find one in the queue meanwhile, and
+ * another one after that. */
 static int64_t first_threshold (unsigned nthreads)
 {
     unsigned cores = inv_domain_cores();
@@ -96,10 +96,11 @@ struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *team, unsigned id)
     return slot;
 }
 
-/* Termination.  Read all that was completed, then all that was created.  created >= completed at
- * any time, and both only grow; so if what we read is equal, nothing was outstanding between the
- * two readings.  Nor will be: tasks are created by tasks, and the implicit ones have arrived.  A
- * task that we see completed has counted those it has created before (release/acquire). */
+/* Termination: reads how many tasks were completed, then how many were created.  created >=
+ * completed at any time, and both only grow.  So if the two sums are equal, no task was outstanding
+ * between the two readings.  None will be later: only tasks create tasks, and all implicit ones
+ * have arrived.  A task that is seen as completed has counted the tasks that it created before
+ * (release/acquire). */
 bool gomp_tasks_outstanding (struct gomp_team *team)
 {
     struct gomp_team_tasks *tasks = gomp_team_tasks(team);
@@ -119,9 +120,9 @@ bool gomp_tasks_outstanding (struct gomp_team *team)
     return created != completed;
 }
 
-/* All loads are seq_cst: callers have said that they sleep, or that they have found no task, by a
+/* All loads are seq_cst.  The caller has said that it sleeps, or that it has found no task, by a
  * seq_cst store.  Partners are gomp_queue_push and shared_insert, and the looks of after_queueing
- * after them: a task that we miss belongs to a thread that sees what we have said. */
+ * after these: a thread whose task is missed here sees what the caller has said. */
 bool gomp_tasks_visible (struct gomp_team *team)
 {
     struct gomp_team_tasks *tasks = __atomic_load_n(&team->own.tasks, __ATOMIC_SEQ_CST);
@@ -181,7 +182,8 @@ void gomp_task_release (struct gomp_task *task)
  * they are written the other way round.  Neither is ever a pointer into a stack. */
 static void set_parent (struct gomp_task *task, struct gomp_task *parent)
 {
-    inv_assert(parent->own.memory != GOMP_MEMORY_STACK); /* who is queued has no parent on a stack */
+    /* A queued task has no parent on a stack. */
+    inv_assert(parent->own.memory != GOMP_MEMORY_STACK);
     __atomic_store_n(&task->own.depth, parent->own.depth + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&task->parent, parent, __ATOMIC_RELEASE);
 }
@@ -228,8 +230,8 @@ struct gomp_task *gomp_task_promote (struct gomp_task *old)
     return task;
 }
 
-/* The two counters of a task's children in `done` are narrower than what a task may create in hours
- * without ever waiting: take off what is known to be over. */
+/* A task may create more children in hours, without ever waiting, than the two counters in `done`
+ * can count.  So children that are known to be over are taken off. */
 static void __attribute__((noinline)) make_room_to_count (struct gomp_task *parent)
 {
     parent->own.created -= parent->own.own_done;
@@ -249,7 +251,7 @@ void gomp_task_count (struct gomp_task_slot *slot, struct gomp_task *parent)
         make_room_to_count(parent);
     inv_assert(parent->own.created >= parent->own.own_done);
     parent->own.created++;
-    /* only we write it; a plain addition, then */
+    /* only this thread writes it, so the addition need not be atomic */
     uint64_t n = atomic_load_explicit(&slot->created, memory_order_relaxed);
     atomic_store_explicit(&slot->created, n + 1, memory_order_relaxed);
 }
@@ -288,8 +290,9 @@ void gomp_tasks_wake_all (struct gomp_team *team)
         gomp_tasks_signal(tasks, INT_MAX);
 }
 
-/* Does a thread sleep that may run anything?  seq_cst: after a task was queued, partners are
- * sleep_at_barrier, wait_for_end and linger_asleep, which say that they sleep before they look. */
+/* Does a thread sleep that may run any task?  seq_cst, after a task was queued; partners are
+ * sleep_at_barrier, wait_for_end and linger_asleep, which say that they sleep before they look for
+ * tasks. */
 static inline bool any_asleep (struct gomp_team *team)
 {
     struct gomp_region *region = team->barrier.region;
@@ -303,7 +306,8 @@ static inline bool any_asleep (struct gomp_team *team)
 static void __attribute__((noinline)) wake_for (struct gomp_team *team, struct gomp_task *parent)
 {
     struct gomp_team_tasks *tasks = gomp_team_tasks(team);
-    /* seq_cst: partner is spin_for_task, which says that it looks no more, and looks once more */
+    /* seq_cst: partner is spin_for_task, which says that it looks no more, and then looks once
+     * more */
     uint64_t hungry = atomic_load(&tasks->hungry);
     if (any_asleep(team)) {
         /* A thread that looks for tasks finds this one, and wakes the next thread if there are more. */
@@ -319,7 +323,7 @@ static void __attribute__((noinline)) wake_for (struct gomp_team *team, struct g
 }
 
 /* The first task of a region: from now on its barriers look for tasks.  Threads that sleep in one
- * already are woken, to sleep where we find them. */
+ * already are woken.  They will sleep on `signal` of gomp_team_tasks, where wake_any finds them. */
 static void __attribute__((noinline)) first_task (gomp_barrier_t *bar)
 {
     __atomic_fetch_or(&bar->generation, BAR_TASKS, __ATOMIC_SEQ_CST);
@@ -361,9 +365,10 @@ static void shared_insert (struct gomp_team_tasks *tasks, struct gomp_task *task
     gomp_spinlock_unlock(&q->lock);
 }
 
-/* Is the task a descendant of root?  The task may be gone meanwhile, if another thread has taken it;
- * then the answer does not matter, but we must not follow a pointer out of the pool.
- * Parents at depth 1 and above are in the pool; at depth 0, implicit tasks, we do not look. */
+/* Is the task a descendant of root?  If another thread takes the task meanwhile it may be gone.
+ * Then the answer does not matter, but no pointer may be followed out of the pool.  Parents at
+ * depth 1 and above are in the pool; those of tasks at depth 0, implicit ones, are not looked
+ * at. */
 static bool is_descendant (const void *entry, const void *root_task)
 {
     const struct gomp_task *task = entry, *root = root_task;
@@ -398,7 +403,7 @@ static struct gomp_task *shared_take (struct gomp_team_tasks *tasks, const struc
 
 /* --- queueing */
 
-/* When nothing is stolen for long, fewer queued tasks will do. */
+/* If nothing is stolen for long, fewer queued tasks are enough. */
 static void adapt_threshold (struct gomp_task_slot *slot)
 {
     int64_t top = atomic_load_explicit(&slot->queue.top, memory_order_relaxed);
@@ -470,8 +475,9 @@ static struct gomp_task *steal_task (struct gomp_team_tasks *tasks, struct gomp_
     return NULL;
 }
 
-/* A task to run: urgent tasks first, then the newest of our queue, then the oldest of other queues.
- * Within the wait of `root`, its descendants only. */
+/* Finds a task to run: of the shared queue first, then the newest of the thread's own queue, then
+ * the oldest of other queues.  root: the task that waits, of which only descendants may run; NULL:
+ * any task. */
 static struct gomp_task *find_task (struct gomp_team_tasks *tasks, struct gomp_task_slot *slot,
                                     const struct gomp_task *root)
 {
@@ -492,9 +498,9 @@ struct gomp_task *gomp_tasks_find (struct gomp_thread *thr, struct gomp_task *ro
     return find_task(tasks, gomp_task_slot(thr), root);
 }
 
-/* From the own queue only descendants may be popped: entries below the current task's mark belong
- * to the tasks below it on the stack, whose marks would lie above the bottom for ever.  Taking the
- * oldest leaves the bottom where it is. */
+/* Steals from the own queue, too.  Only descendants may be popped: entries below the current task's
+ * mark belong to suspended tasks on the stack, whose marks would then lie above the queue's bottom
+ * for ever.  Stealing the oldest entry leaves the bottom where it is. */
 struct gomp_task *gomp_tasks_find_any (struct gomp_thread *thr)
 {
     struct gomp_team_tasks *tasks = gomp_team_tasks(thr->ts.team);
@@ -528,7 +534,7 @@ static bool notify_parent (struct gomp_task *parent, uint64_t what)
     return (what & GOMP_DONE_RELEASED) && gomp_done_released(now) == GOMP_DONE_ENDED;
 }
 
-/* Is the task, which has ended, to be released by us?  Else its last child will. */
+/* Is the task, which has ended, to be released by the caller?  Else its last child releases it. */
 static bool no_child_left (struct gomp_task *task)
 {
     inv_assert(task->own.created >= task->own.own_done);
@@ -579,7 +585,7 @@ void gomp_task_finish (struct gomp_task *task, struct gomp_task *waiting)
     gomp_task_release(task);
     if (parent == waiting && what != GOMP_DONE_RELEASED) {
         inv_assert(parent->own.own_done < parent->own.created);
-        parent->own.own_done++; /* it is suspended on this very thread */
+        parent->own.own_done++; /* only this thread writes it: the parent is suspended here */
         return;
     }
     while (notify_parent(parent, what)) {
@@ -599,7 +605,7 @@ void gomp_task_complete (struct gomp_team *team, struct gomp_task_slot *slot,
         gomp_deps_free(task);
     gomp_taskgroup_leave(task->taskgroup);
     gomp_task_finish(task, slot ? gomp_thread()->task : NULL);
-    /* Last of all: when the numbers are even the team may go.  release, see
+    /* This comes last: once the sums are equal the team may end.  release, see
      * gomp_tasks_outstanding. */
     if (slot) {
         uint64_t n = atomic_load_explicit(&slot->completed, memory_order_relaxed);
@@ -635,7 +641,7 @@ void gomp_task_execute (struct gomp_task_slot *slot, struct gomp_task *task)
             task->fn(task->fn_data);
         else if (gomp_target_task_run(team, task)) {
             thr->task = waiting;
-            return; /* it goes on elsewhere */
+            return; /* the device runs it, and completes it later */
         }
         thr->task = waiting;
         if (!body_ended(task))
@@ -650,7 +656,7 @@ struct wait {
     struct gomp_team *team;
     struct gomp_team_tasks *tasks;
     struct gomp_task_slot *slot;
-    struct gomp_task *root; /* its descendants may run; NULL: anything */
+    struct gomp_task *root; /* the task that waits: its descendants may run; NULL: any task may */
     bool (*done) (const struct wait *);
     struct gomp_task *found;
     unsigned pauses, until_look;
@@ -674,9 +680,9 @@ static uint64_t hunger_of (const struct wait *w)
     return w->root ? GOMP_DESCENDANTS : GOMP_ANY;
 }
 
-/* Does other work need our core more than this wait does?  For threads and implicit tasks
- * gomp_spin_until looks itself; a thread that may only execute descendants leaves the other
- * explicit tasks to other threads. */
+/* Does other work need the core more than this wait does?  Threads and implicit tasks that do are
+ * found by gomp_spin_until.  A thread that may execute descendants only leaves other explicit tasks
+ * to other threads. */
 static bool core_needed (const struct wait *w)
 {
     return w->root && gomp_work_waiting();
@@ -692,7 +698,7 @@ static bool wait_ready (void *arg)
         w->pauses *= 2;
     if (w->done(w))
         return true;
-    /* No task now: the carrier's own thread, below us, could not execute any as long as ours takes. */
+    /* No task now: while one ran here the carrier's loop, which can go on, could not. */
     if (gomp_context_is_in_the_way())
         return w->give_up = true;
     if ((w->found = find_task(w->tasks, w->slot, w->root)))
@@ -712,19 +718,19 @@ static bool spin_for_task (struct wait *w)
     w->give_up = false;
     atomic_fetch_add_explicit(&w->tasks->hungry, hunger_of(w), memory_order_relaxed);
     bool ready = gomp_spin_until(wait_ready, w);
-    /* seq_cst: a thread that has queued a task and counts on us to find it (wake_for) must be heard
-     * of by our last look before we sleep, and by the look below. */
+    /* seq_cst: a thread that queues a task and sees that this one looks for tasks wakes none
+     * (wake_for).  Then the last look before the sleep, or the look below, finds the task. */
     uint64_t before = atomic_fetch_sub(&w->tasks->hungry, hunger_of(w));
     inv_assert(before >= hunger_of(w));
     if (!w->found)
         return ready && !w->give_up;
-    /* A thread that queued a task while we were looking has woken no other thread. */
+    /* A thread that queued a task while this thread looked has woken none. */
     if (__builtin_expect(any_asleep(w->team), 0) && gomp_tasks_visible(w->team))
         wake_any(w->team);
     return true;
 }
 
-/* Run w->found, if any.  A scheduling point: our core may be asked back. */
+/* Run w->found, if any.  A scheduling point afterwards: the core may be asked back. */
 static void run_found (struct wait *w)
 {
     if (!w->found)
@@ -744,8 +750,8 @@ static void sleep_for_descendants (struct wait *w)
     /* seq_cst: partners are gomp_task_wake_parked and notify_parent */
     uint64_t now = atomic_fetch_add(done, add) + add;
     /* What follows looks by weaker loads: at the group, the node, and all queues.  Partners are the
-     * seq_cst changes of those, after which the changer looks whether we sleep: after_queueing,
-     * gomp_taskgroup_leave, finish_node in taskdeps.c. */
+     * seq_cst changes of those, after which the changing thread looks whether this one sleeps:
+     * after_queueing, gomp_taskgroup_leave, finish_node in taskdeps.c. */
     atomic_thread_fence(memory_order_seq_cst);
     if (!w->done(w) && !(w->found = find_task(w->tasks, w->slot, w->root)))
         gomp_park((int *)done, (int)(uint32_t)now);
@@ -787,7 +793,7 @@ void gomp_task_wait (enum gomp_wait_for what, bool (*done) (const void *), const
     }
 }
 
-/* All have arrived at the barrier, and the last task is complete: open it. */
+/* Opens the barrier if all have arrived and the last task is complete.  True: it has done so. */
 static bool try_open (const struct wait *w)
 {
     gomp_barrier_t *bar = w->bar;

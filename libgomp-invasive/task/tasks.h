@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * tasks.h - our task scheduler, in place of upstream's one lock and three queues for a team.
+ * tasks.h - the scheduler of explicit tasks, in place of upstream's one lock and three queues for a
+ * team.
  *
  * The idea: a task that no thread would steal is run at once, in a struct on its creator's stack,
- * without any atomic operation (task.c).  Only when a thread idles or may soon, a task is queued:
+ * without any atomic operation (task.c).  Only if a thread idles or may soon, a task is queued:
  * in a deque of its creator's thread number (taskqueue.h), from where idle team threads steal
  * (taskrun.c).  That is the cut-off of "Handling Transient and Persistent Imbalance", VI and VII.
  *
@@ -80,7 +81,7 @@ struct gomp_task_slot {
      * when nothing is stolen for long (taskrun.c). */
     int64_t threshold;
     unsigned calm;   /* tasks that were queued and not stolen, since one was */
-    int64_t old_top; /* the queue's top when we last looked for thefts */
+    int64_t old_top; /* the queue's top at the last look for thefts */
     unsigned random;
     unsigned inlined;
 };
@@ -92,10 +93,11 @@ struct gomp_shared_queue {
 };
 
 struct gomp_team_tasks {
-    /* Low half: team threads that look for any task and find none; high half: those that look
-     * for descendants of the task that they wait in.  Counts; hints for threads that create tasks. */
+    /* Low half: team threads that look for any task and find none; high half: those that look for
+     * descendants of the task that they wait in.  Counts; hints for threads that create tasks. */
     _Atomic uint64_t hungry;
-    /* The same for team threads that sleep.  seq_cst: partners are gomp_queue_push and after_queueing. */
+    /* The same for team threads that sleep.  seq_cst: partners are gomp_queue_push and
+     * after_queueing. */
     _Atomic uint64_t asleep;
     _Atomic unsigned shared_count; /* tasks in `shared` */
     _Atomic unsigned used;         /* slots in use; release/acquire, under lock */
@@ -190,8 +192,8 @@ extern bool gomp_tasks_visible (struct gomp_team *);
 extern bool gomp_tasks_run (struct gomp_team *, bool (*enough) (void));
 /* Spin until over(arg) or a task is found, which is run; false: it is time to sleep. */
 extern bool gomp_tasks_idle (struct gomp_team *, bool (*over) (void *), void *arg);
-/* A team thread whose implicit task has ended runs tasks, until none is left or it has been idle for too
- * long, or `enough`. */
+/* A team thread whose implicit task has ended runs tasks, until none is left or it has been idle
+ * for too long, or `enough`. */
 extern void gomp_tasks_help (struct gomp_team *, bool (*enough) (void));
 /* A task that may run now, or NULL; root: only a descendant of that one. */
 extern struct gomp_task *gomp_tasks_find (struct gomp_thread *, struct gomp_task *root);

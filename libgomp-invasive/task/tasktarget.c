@@ -112,7 +112,8 @@ static struct gomp_task *make_task (struct gomp_task *parent, struct gomp_device
     return task;
 }
 
-/* False: nothing to wait for, the caller is to do it at once (state DATA only). */
+/* False: no task was made, since there is nothing to wait for.  The caller moves the data at once
+ * (state DATA only). */
 bool gomp_create_target_task (struct gomp_device_descr *device, void (*fn) (void *), size_t mapnum,
                               void **hostaddrs, size_t *sizes, unsigned short *kinds,
                               unsigned flags, void **depend, void **args,
@@ -137,7 +138,7 @@ bool gomp_create_target_task (struct gomp_device_descr *device, void (*fn) (void
         gomp_tasks_schedule(thr->ts.team, slot, others);
         return true;
     }
-    /* A device: map and launch from here, so that it runs beside us. */
+    /* A device: map and launch from here, so that it runs beside this thread. */
     if (device != NULL && (device->capabilities & GOMP_OFFLOAD_CAP_OPENMP_400))
         gomp_task_execute(slot, task);
     else
@@ -152,7 +153,7 @@ bool gomp_target_task_run (struct gomp_team *team, struct gomp_task *task)
     struct gomp_target_task *t = task->fn_data;
     if (!gomp_target_task_fn(t))
         return false;
-    /* It runs on the device.  The device's thread may have come first. */
+    /* The task runs on the device.  The device's thread may have finished it already. */
     gomp_mutex_lock(&team->task_lock);
     bool over = t->state == GOMP_TARGET_TASK_FINISHED;
     if (!over) {
