@@ -17,6 +17,6 @@ void gomp_init_affinity (void)
         return;
     if (gomp_use_loading())
         return;
-    gomp_default_icv(); /* this is a use */
+    gomp_default_icv(); /* to ask for places is a use of OpenMP */
     gomp_take_first_place();
 }

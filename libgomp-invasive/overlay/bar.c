@@ -21,7 +21,8 @@ static struct gomp_team *team_of (gomp_barrier_t *bar)
     return (struct gomp_team *)((char *)bar - offsetof(struct gomp_team, barrier));
 }
 
-/* Barriers of a region with tasks are waited for elsewhere (taskrun.c). */
+/* Wakes all threads that wait here.  In a region with tasks they sleep on another word
+ * (taskrun.c). */
 static void wake_all (gomp_barrier_t *bar, struct gomp_team *team)
 {
     gomp_unpark((int *)&bar->generation, INT_MAX);
@@ -54,7 +55,7 @@ static bool open_if_done (gomp_barrier_t *bar)
     inv_assert(bar->total == team->nthreads);
     inv_assert(gomp_cancel_var || !(now & BAR_WAITING_FOR_TASK)); /* the barrier before is open */
     bar->awaited = bar->total;
-    if (team->work_share_cancelled) /* a store would take the line from other cores */
+    if (team->work_share_cancelled) /* not stored each time: other cores read the line */
         team->work_share_cancelled = 0;
     if (__builtin_expect(now & BAR_TASKS, 0)) {
         if (gomp_tasks_outstanding(team)) {
@@ -66,7 +67,7 @@ static bool open_if_done (gomp_barrier_t *bar)
         wake_all(bar, team);
     } else {
         __atomic_exchange_n(&bar->generation, next_generation(now), __ATOMIC_SEQ_CST);
-        /* A core that sleeps comes too late for the contexts of a short region. */
+        /* No core is called for a short region: it would come too late for the contexts. */
         if (!gomp_unpark_sleepers((int *)&bar->generation, INT_MAX) &&
             !(bar->region && bar->region->brief))
             gomp_suspended_call_cores();
@@ -84,13 +85,14 @@ static bool last_arrived (gomp_barrier_t *bar)
 
 void gomp_barrier_arrived (gomp_barrier_t *bar, unsigned count)
 {
-    unsigned total = bar->total; /* once they are counted the team may end */
+    unsigned total = bar->total; /* read before: once the threads are counted the team may end */
     unsigned awaited = __atomic_sub_fetch(&bar->awaited, count, MEMMODEL_ACQ_REL);
     inv_assert(count > 0 && (gomp_cancel_var || awaited <= total - count));
     if (awaited != 0 || open_if_done(bar))
         return;
-    /* The last task may have ended before its thread could see that all have arrived, and none of those
-     * that wait may look again.  seq_cst: partner is try_open of taskrun.c, after the task's end. */
+    /* The last task may have ended before its thread could see that all have arrived, and no thread
+     * that waits may look again.  seq_cst: partner is try_open of taskrun.c, after the task's
+     * end. */
     struct gomp_team *team = team_of(bar);
     unsigned now = __atomic_load_n(&bar->generation, __ATOMIC_SEQ_CST);
     if ((now & BAR_WAITING_FOR_TASK) && !gomp_tasks_outstanding(team) &&
@@ -111,7 +113,7 @@ static bool wait_open (gomp_barrier_t *bar, gomp_barrier_state_t state, bool can
         if ((now & -BAR_INCR) != base)
             return false;
         if (now & BAR_TASKS) {
-            gomp_carrier_count_arrivals(); /* else all threads wait for them while it looks for tasks */
+            gomp_carrier_count_arrivals(); /* this thread may look for tasks for long */
             gomp_tasks_at_barrier(bar, base, cancellable);
         } else
             do_wait((int *)&bar->generation, (int)now);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * icv.c - internal control variables: upstream's functions, of which four concern the default
- * size of teams.  It is decided when the program is told of it.  A program that enables nested
- * regions before gets teams no larger than the cores: each thread of a large team would begin a large team.
+ * icv.c - internal control variables: upstream's functions, of which four concern the default size
+ * of teams.  The size is decided when the program first asks for it.  A program that has enabled
+ * nested regions by then gets teams no larger than the cores: each thread of a large team would
+ * begin a large team.
  */
 #include "libgomp.h"
 #include "parallel.h"
@@ -28,7 +29,7 @@ int omp_get_max_threads (void)
     return upstream_get_max_threads();
 }
 
-/* This thread's size is the program's own from here on. */
+/* From here on the program itself has chosen the thread's team size. */
 void omp_set_num_threads (int n)
 {
     upstream_set_num_threads(n);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * lock.c - upstream's lock.c, waiting and waking through our wait.h.
+ * lock.c - upstream's lock.c, waiting and waking through overlay/wait.h.
  *
- * Upstream's file would find the wait.h beside itself; ours is included first and has
- * the same include guard.
+ * Upstream's file would find the wait.h beside itself.  The overlay's is included first and has the
+ * same include guard.
  */
 #include "wait.h"
 

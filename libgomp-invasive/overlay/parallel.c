@@ -28,7 +28,7 @@ enum {
     SLEEP_NS = 6000,     /* core time that one sleep and its wake cost */
     MOST_PERCENT = 5,    /* of the core time that a region may spend on them */
     NARROW_REGIONS = 1024, /* after so many regions one is made as large as asked for, to see
-                              whether it still sleeps */
+                              whether its threads still sleep */
 };
 
 struct gomp_team_settings gomp_team_settings;
@@ -44,8 +44,8 @@ static bool sleeps_much (const struct gomp_history *h, unsigned n)
     return waits * SLEEP_NS / GOMP_WAITS_ONE * 100 > task_ns * MOST_PERCENT;
 }
 
-/* Should this region be no larger than the cores?  Decided once for many regions: what is
- * measured of small teams says nothing of large ones. */
+/* Should this region be no larger than the cores?  Decided once for NARROW_REGIONS regions: what
+ * is measured with small teams says nothing about large ones. */
 static bool is_narrow (struct gomp_history *h, unsigned n)
 {
     uint32_t narrow = atomic_load_explicit(&h->narrow, memory_order_relaxed);

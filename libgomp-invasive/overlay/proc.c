@@ -41,26 +41,27 @@ static unsigned long smaller_of (unsigned long a, unsigned long b)
 /* The default size.  Written at the first use, under its lock, or while the library is loaded, but for
  * `decided`. */
 static struct {
-    unsigned found; /* by find_default_team, which looks once: what is left of limits changes; 0: not yet */
-    bool few_threads; /* what it has found beside that; the first use makes it known */
+    unsigned found; /* by find_default_team, once: what limits leave may change; 0: not yet */
+    bool few_threads; /* found with that; goes to gomp_thread_supply at the first use */
     enum { UNSEEN, WAITS, WAITS_NOT } busy; /* do threads of the program wait for each other in loops? */
     /* Written once, by the thread that decides.  relaxed: the sizes themselves are constant since the first
      * use, which each thread has seen (first_use.c). */
     _Atomic int decided;
-    /* The sizes between which is decided.  0 where there is one size, since the user has asked for it or
+    /* The sizes to choose from.  0 if there is one size only, since the user has asked for it or
      * the process is not managed. */
     unsigned of[GOMP_TEAM_DEFAULTS];
     /* The control variables with which threads begin if another one than GOMP_TEAM_LARGE was decided. */
     struct gomp_task_icv icv[GOMP_TEAM_DEFAULTS];
 } size = {.decided = GOMP_TEAM_OPEN};
 
-/* As large as limits allow that stock libgomp would not come to, with most of what is left for the
- * program itself.  Where limits are tight: stock's size, or what can be started at all. */
+/* The wanted size, or less if limits require that which stock libgomp would not reach: most of what
+ * they leave is for the program itself.  If limits are tight: stock's size, or as many threads as
+ * can be started. */
 static unsigned fit_team (unsigned wanted, unsigned cores)
 {
-    enum { PART = 8 /* of what is left, for threads that the user has not asked for */,
-           AMPLE = 16 /* a smaller part than this, or than the cores, is little */,
-           OTHERS = 2 /* threads of ours in no team: watchdog, free worker */ };
+    enum { PART = 8 /* one of so many threads that could be started is for the team */,
+           AMPLE = 16 /* limits are tight if that is fewer than this, or than the cores */,
+           OTHERS = 2 /* the runtime's in no team: watchdog, free worker */ };
     unsigned long left = gomp_threads_left(), n = left / PART + 1;
     size.few_threads = n < cores || n < AMPLE;
     if (!size.few_threads)
@@ -69,7 +70,7 @@ static unsigned fit_team (unsigned wanted, unsigned cores)
     return (unsigned)smaller_of(n, smaller_of(wanted, cores) - 1) + 1;
 }
 
-/* Does the environment enable nested regions?  (It has not been parsed yet where that matters.) */
+/* Does the environment enable nested regions?  (Called before upstream parses it.) */
 static bool nesting_wanted (void)
 {
     const char *levels = inv_getenv("OMP_MAX_ACTIVE_LEVELS"), *nested = inv_getenv("OMP_NESTED");
@@ -110,7 +111,7 @@ static bool has_barriers_inside (void)
     return program_calls(names);
 }
 
-/* Sections of which one may wait for another need a thread each. */
+/* Does the program have sections?  One may wait for another, so each needs a thread. */
 static bool has_sections (void)
 {
     static const char *const names[] = {"GOMP_parallel_sections", "GOMP_sections_start", "GOMP_sections2_start",
@@ -118,7 +119,7 @@ static bool has_sections (void)
     return program_calls(names);
 }
 
-/* Do threads wait for each other in loops of their own?  Looked for once. */
+/* Do threads wait for each other in loops of their own?  Searched for once. */
 static bool busy_waits (void)
 {
     if (size.busy == UNSEEN)
@@ -132,15 +133,17 @@ static bool cores_are_uneven (void)
     return inv_getenv("INVASIVE_UNEVEN") != NULL;
 }
 
-/* Can a team that is larger than the cores gain anything?  Cores come and go in the middle of a region
- * where several ranks share a small node; there the last implicit tasks to start are the unit of what
- * stays unbalanced.  Not where the process is alone, nor where ranks or cores are so many that teams of
- * the cores are fine enough.  But cores of several speeds always gain by it.  Nor where regions may be nested, since each thread of a large team would begin a
- * large team, nor where implicit tasks that wait are kernel threads (tls.h), which cost a switch of the
- * kernel each.  Nor where regions have barriers in them (also those at the end of worksharing loops), at each of
- * which each implicit task is switched to: programs of that kind gain nothing by more than the cores, and keep
- * more arrays for each thread (doc/design.md).  Nor where threads wait for each other in loops of their own: those
- * beyond the cores would take the cores from those that compute. */
+/* Can a team that is larger than the cores gain anything?  It can where cores come and go in the
+ * middle of a region, since several ranks share a small node: there the last implicit tasks to
+ * start are the unit of what stays unbalanced.  Or where cores have several speeds.  Else teams of
+ * the cores are fine enough.  It cannot
+ *   - if regions may be nested, since each thread of a large team would begin a large team;
+ *   - if regions have barriers in them, also those at the end of worksharing loops, at each of which
+ *     each implicit task is switched to: such programs gain nothing, and keep more arrays for each
+ *     thread (doc/design.md);
+ *   - if implicit tasks that wait are kernel threads (tls.h), which cost a switch of the kernel each;
+ *   - if threads wait for each other in loops of their own: those beyond the cores would take the
+ *     cores from those that compute. */
 static bool large_team_gains (unsigned cores)
 {
     enum { MANY_CORES = 16 };
@@ -150,41 +153,43 @@ static bool large_team_gains (unsigned cores)
            gomp_may_move_threads() && !busy_waits();
 }
 
-/* Has the launcher started so many ranks for each core here?  Where it does not say how many are on this node
- * (Slurm says how many the job has), not. */
+/* Has the launcher started at least so many ranks for each core here?  No if it does not say how
+ * many ranks are on this node (Slurm says how many the job has). */
 static bool cores_have_each (unsigned ranks, unsigned cores)
 {
     int here = inv_local_size();
     return here > 0 && (unsigned)here >= ranks * cores;
 }
 
-/* Does each core have several ranks?  Then a second implicit task costs more than it gains (doc/design.md).  Not
- * where tasks run while others wait in MPI: in a team of one each runs where it is created. */
+/* Does each core have several ranks?  Then a second implicit task costs more than it gains
+ * (doc/design.md).  Not with --mpi-tasks, where tasks run while others wait in MPI: in a team of
+ * one each runs where it is created. */
 static bool one_thread_is_enough (unsigned cores)
 {
     return cores_have_each(INV_SEVERAL_RANKS, cores) && !inv_mpi_tasks_asked();
 }
 
-/* Are threads of teams of one to be bound?  On one core; and where what a rank has more to do than others is
- * evened out by which core each has (rmd/placement/partition.c).  Of many ranks for each core one is ready to run on each
- * most of the time, wherever the kernel puts them. */
+/* Are threads of teams of one to be bound?  If there is one core; or if each core has a few ranks,
+ * whose loads are evened out by which core each is bound to (rmd/placement/partition.c).  With many
+ * ranks for each core one is ready to run on each core most of the time, wherever the kernel puts
+ * them. */
 static bool single_threads_are_bound (unsigned cores)
 {
     enum { MANY_RANKS = 4 };
     return cores == 1 || (one_thread_is_enough(cores) && !cores_have_each(MANY_RANKS, cores));
 }
 
-/* The rank's share of the cores, rounded up; all of them where the launcher does not say how many ranks are
- * on this node. */
+/* The rank's share of the cores, rounded up; all cores if the launcher does not say how many ranks
+ * are on this node. */
 static unsigned share_of (unsigned cores)
 {
     int here = inv_local_size();
     return here > 0 ? (cores + (unsigned)here - 1) / (unsigned)here : cores;
 }
 
-/* That share where more threads would wait for each other on the same cores: in loops of their own, each for a
- * time slice of the kernel, or in barriers as kernel threads (tls.h), which sleep and wake up there.  It is all
- * cores elsewhere, and where tasks run while others wait in MPI (see above). */
+/* The rank's share, if more threads would wait for each other on the same cores: in loops of their
+ * own, each for a time slice of the kernel, or in barriers as kernel threads (tls.h), which sleep
+ * and wake up there.  Else all cores, and also with --mpi-tasks (see above). */
 static unsigned cores_that_meet (unsigned cores)
 {
     if (inv_local_size() <= 1 || inv_mpi_tasks_asked())
@@ -196,9 +201,9 @@ static unsigned cores_that_meet (unsigned cores)
     return share == 1 && cores > 1 && waits && has_sections() ? 2 : share;
 }
 
-/* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or 1 where each core has
- * several ranks, or the cores, the rank's share of them, or the smallest multiple of them that is large enough,
- * if limits allow. */
+/* The team size if the program does not set one: INVASIVE_THREADS (invade --threads), or 1 if each
+ * core has several ranks, or else the cores, the rank's share of them, or the smallest multiple of
+ * them that is large enough, if limits allow. */
 static unsigned find_default_team (void)
 {
     enum { GRAIN = 16, /* implicit tasks that a large team has at least */
@@ -225,12 +230,13 @@ static unsigned default_team (void)
 
 __thread bool gomp_team_default_known;
 
-/* When the environment is read.  A process that may never use OpenMP is not to ask for a resource
- * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (first_use.c). */
+/* Called when the environment is read.  A process that may never use OpenMP is not to ask for a
+ * resource manager.  So it finds the size at its first use, when the output of OMP_DISPLAY_ENV is
+ * written, too (first_use.c). */
 void gomp_init_num_threads (void)
 {
     upstream_init_num_threads();
-    /* To find it may take milliseconds: not where the variable is about to replace it. */
+    /* To find the size may take milliseconds, in vain if the variable sets one. */
     if (gomp_use_at_once() && inv_wanted() && !inv_getenv("OMP_NUM_THREADS"))
         gomp_global_icv.nthreads_var = default_team();
 }
@@ -250,8 +256,8 @@ void gomp_settle_default_team (void)
     unsigned limit = gomp_global_icv.thread_limit_var, stock = (unsigned)gomp_available_cpus;
     if (!inv_wanted())
         return;
-    /* Upstream takes the default team size for the number of processors, and threads spin long
-     * that are no more than those; our default is larger. */
+    /* Upstream takes the default team size for the number of processors, and lets threads spin long
+     * if they are no more than that.  The default here may be larger. */
     if (!gomp_places_list)
         gomp_available_cpus = inv_domain_cores();
     if (environment_says("OMP_NUM_THREADS", n) || environment_says("OMP_NUM_THREADS_ALL", n))
@@ -283,7 +289,8 @@ bool gomp_team_is_default (unsigned nthreads)
     return nthreads > 0 && (nthreads == size.of[GOMP_TEAM_SMALL] || nthreads == size.of[GOMP_TEAM_LARGE]);
 }
 
-/* The calling thread's control variables, which it may have had before the decision. */
+/* Gives the calling thread the decided size: its control variables may be older than the
+ * decision. */
 static void take_team (enum gomp_team_default which)
 {
     struct gomp_thread *thr = gomp_thread();
@@ -292,15 +299,16 @@ static void take_team (enum gomp_team_default which)
         thr->task->icv.nthreads_var = size.of[which];
 }
 
-/* Was the process to be managed, and has not become so, or has left its domain? */
+/* Was the process to be managed, and is not: since it could not join, or has left its domain? */
 static bool is_left_unmanaged (void)
 {
     return size.of[GOMP_TEAM_LARGE] && !inv_wanted();
 }
 
-/* Threads that a program creates begin teams of the cores if the program has not been told another
- * size before: hundreds of such threads with large teams would need thousands of kernel threads.  A
- * program that has been told a size may divide its data by it, and compute in another thread. */
+/* Threads that a program creates begin teams no larger than the cores, if the program has not been
+ * told another size before: hundreds of such threads with large teams would need thousands of
+ * kernel threads.  A program that has been told a size may divide its data by it, and compute in
+ * another thread. */
 void gomp_decide_default_team (enum gomp_team_default wanted)
 {
     int now = GOMP_TEAM_OPEN;
@@ -316,8 +324,8 @@ void gomp_decide_default_team (enum gomp_team_default wanted)
         take_team((enum gomp_team_default)now);
 }
 
-/* INVASIVE_TEAM=adaptive: only functions that are better off with fewer threads get fewer; sizes
- * that the program asks for are not cut down to the default just because sizes may vary. */
+/* INVASIVE_TEAM=adaptive: only functions that are better off with fewer threads get fewer.
+ * Upstream would cut a size that the program asks for down to the default, since sizes may vary. */
 static unsigned adaptive_max_threads (void)
 {
     unsigned most = gomp_team_limit > 0 ? gomp_team_limit : UINT_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * simple-bar.h - what a thread pool keeps for its next region.  Upstream docks its idle
- * threads on a barrier here; our workers wait each on a word of its own (bound.h), so
- * the pool only remembers them and the region that it reuses.
+ * simple-bar.h - what a thread pool keeps for its next region.  Upstream's idle threads wait at a
+ * barrier here.  A bound worker waits on a word of its own (bound.h), so the pool only remembers
+ * its workers and the region struct that it uses again.
  */
 #ifndef GOMP_SIMPLE_BARRIER_H
 #define GOMP_SIMPLE_BARRIER_H 1

@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    CHECKPOINT_EVERY = 32, /* tasks that run at once, between two looks whether our core is
-                              asked back */
+    CHECKPOINT_EVERY = 32, /* tasks that run at once between two looks whether the core is asked
+                              back */
     MOST_CHILDREN = 8192,  /* of one task, before it is made to wait for predecessors of more */
     MOST_NESTED = 64,      /* tasks that run at once, each within the one before; a power of two */
 };
@@ -79,7 +79,7 @@ static inline void init_undeferred (struct gomp_task *task, struct gomp_task *pa
     }
 }
 
-/* The task that ran on our stack has queued children and so moved to the heap. */
+/* Ends a task that ran on the caller's stack, but has queued children and so moved to the heap. */
 static void __attribute__((noinline)) end_promoted (struct gomp_thread *thr)
 {
     struct gomp_task *task = thr->task, *parent = task->parent;
@@ -179,16 +179,17 @@ static inline bool enough_queued (struct gomp_team *team, struct gomp_task_slot 
 }
 
 /* A task that runs at once needs its creator's stack.  A chain, each task of which creates the next
- * one, has no end that we know: one in so many is queued, and runs when those before it have
+ * one, may have any length.  So one in so many is queued, and runs when those before it have
  * returned. */
 static inline bool nests_deep (const struct gomp_task *parent)
 {
     return parent->own.depth % MOST_NESTED == MOST_NESTED - 1;
 }
 
-/* The queue was full before we ran a task at once, and now it is empty: that was too long for the
- * thieves.  (Thieves that have starved may sleep by now, or have left for another process: the
- * count `hungry` says nothing.)  If so it was long enough to look at our core as well. */
+/* The queue was full before a task ran at once, and is empty now: the task took too long for the
+ * thieves, so more tasks are queued from now on.  (`hungry` does not tell that: thieves may sleep
+ * by now, or their cores may have gone to another process.)  It was long enough to look whether the
+ * core is asked back, too. */
 static void __attribute__((noinline)) thieves_starved (struct gomp_team *team,
                                                        struct gomp_task_slot *slot)
 {
@@ -200,7 +201,7 @@ static void __attribute__((noinline)) thieves_starved (struct gomp_team *team,
         gomp_hold_checkpoint();
 }
 
-/* full: it was run at once because the queue held enough. */
+/* full: the task was run at once since the queue held enough. */
 static inline void after_undeferred (struct gomp_team *team, struct gomp_task_slot *slot, bool full)
 {
     if (__builtin_expect(full && gomp_queue_size(&slot->queue) <= 0 && team->nthreads > 1, 0))
@@ -276,7 +277,8 @@ static inline bool too_many_children (struct gomp_task *parent)
                MOST_CHILDREN;
 }
 
-/* Is there anything about this task that running it at once could not give? */
+/* Has the task something that it could not have if it ran at once: a detach clause, a priority, or
+ * dependences on unfinished siblings? */
 static inline bool must_defer (struct gomp_task *parent, unsigned flags, void **depend)
 {
     if (__builtin_expect(!(flags & (GOMP_TASK_FLAG_DETACH | GOMP_TASK_FLAG_DEPEND |
@@ -290,8 +292,8 @@ static inline bool must_defer (struct gomp_task *parent, unsigned flags, void **
            !too_many_children(parent) && gomp_deps_pending(parent, depend);
 }
 
-/* In a team of one thread nothing is queued but what must be.  A function of its own, because GOMP_task then saves
- * few registers. */
+/* Runs a task at once in a team of one thread, where only tasks are queued that have to be.  A
+ * function of its own, so that GOMP_task saves few registers. */
 static void __attribute__((noinline)) run_alone (struct gomp_thread *thr, void (*fn) (void *), void *data,
                                                  unsigned flags)
 {
@@ -301,7 +303,7 @@ static void __attribute__((noinline)) run_alone (struct gomp_thread *thr, void (
         after_undeferred(thr->ts.team, slot, false);
 }
 
-/* All else. */
+/* Any other task: queues it, or runs it at once. */
 static void __attribute__((noinline))
 queue_or_run (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *), long arg_size,
               long arg_align, bool if_clause, unsigned flags, void **depend, int priority,
@@ -408,8 +410,9 @@ ialias (omp_in_explicit_task)
 
 /* --- events */
 
-/* Complete a task from any thread at all.  Its team may end as soon as the task counts as complete:
- * the lock, which gomp_team_end takes as well, keeps the team until we have woken its waiters. */
+/* Completes a task from any thread, also of no team.  The task's team may end as soon as the task
+ * counts as complete.  So the lock, which gomp_team_end takes as well, keeps the team until its
+ * waiters have been woken. */
 static void complete_from_anywhere (struct gomp_task *task)
 {
     struct gomp_team *team = task->detach_team;
@@ -418,7 +421,7 @@ static void complete_from_anywhere (struct gomp_task *task)
     gomp_tasks_wake_all(team);
     gomp_mutex_unlock(&team->task_lock);
     if (gomp_thread()->thread_pool == NULL && gomp_thread()->ts.team == NULL)
-        gomp_pool_donate(); /* not a thread of ours: we shall not hear of its end */
+        gomp_pool_donate(); /* the end of such a thread is not noticed */
 }
 
 void omp_fulfill_event (omp_event_handle_t event)

@@ -58,8 +58,8 @@ static gomp_simple_barrier_t *dock_of (struct gomp_thread_pool *pool)
     return &pool->threads_dock;
 }
 
-/* Where the pool keeps its last team.  One of one thread has a place of its own, or regions with an
- * if clause would cost the large one. */
+/* Where the pool keeps its last team.  A team of one thread has a place of its own: else a region
+ * with an if clause would replace the large team. */
 static struct gomp_team **kept_team (struct gomp_thread_pool *pool, unsigned nthreads)
 {
     return nthreads == 1 ? &dock_of(pool)->alone : &pool->last_team;
@@ -229,8 +229,8 @@ static void free_pool (struct gomp_thread *thr, bool join)
     thr->thread_pool = NULL;
 }
 
-/* The end of a thread that has used OpenMP, or of a target region on the host, which upstream
- * gives a state of its own. */
+/* Called at the end of a thread that has used OpenMP, or of a target region on the host, to which
+ * upstream gives a struct gomp_thread of its own. */
 void gomp_free_thread (void *arg __attribute__((unused)))
 {
     struct gomp_thread *thr = gomp_thread();
@@ -248,10 +248,11 @@ void gomp_free_thread (void *arg __attribute__((unused)))
 /* The destructor of a thread that has used OpenMP or is a carrier of contexts. */
 static void thread_ends (void *arg)
 {
-    if (gomp_in_context()) /* whose implicit task cannot end, and whose structs are no longer reached */
+    /* The implicit task of a context cannot end, and its structs are not reached any more. */
+    if (gomp_in_context())
         gomp_fatal("a thread has ended inside a parallel region, by pthread_exit or pthread_cancel");
     if (arg == GOMP_CARRIER_ONLY)
-        return; /* a worker, which leaves by itself (workers.c) */
+        return; /* a free worker, which has cleaned up itself (workers.c) */
     gomp_free_thread(arg);
     gomp_carrier_leave();
     gomp_unheld_end();
@@ -262,14 +263,14 @@ static void thread_ends (void *arg)
         gomp_progress_initial_ends();
 }
 
-/* omp_pause_resource: give back what can be made again: the workers of this thread's teams,
- * and the cores that they were on.  Non-zero inside a region. */
+/* omp_pause_resource: gives back what can be made again, the workers of this thread's teams and the
+ * cores that they were on.  Returns non-zero inside a region, where nothing is done. */
 int gomp_pause_host (void)
 {
     struct gomp_thread *thr = gomp_thread();
     if (thr->ts.level)
         return -1;
-    INV_UNCANCELLED; /* workers are waited for while the pool is half gone */
+    INV_UNCANCELLED; /* a cancelled wait for workers would leave the pool half gone */
     bool holds_core = inv_managed() && inv_hold != INV_HOLD_NONE;
     if (holds_core)
         gomp_hold_yield(); /* a thread that is to end must run once more */
@@ -437,8 +438,9 @@ static void assign_to_nested_workers (struct gomp_region *region)
     gomp_nested_workers_return(idle);
 }
 
-/* The one pool that may have bound workers as well as those that elastic regions share: each further one
- * would make more threads than there are without us.  Set once, by the first that asks. */
+/* One pool of the process may have bound workers beside the free workers of elastic regions.  Each
+ * further pool with both would make more threads than stock libgomp has.  It is the first pool that
+ * asks. */
 static bool may_have_both (const gomp_simple_barrier_t *dock)
 {
     static _Atomic(const gomp_simple_barrier_t *) first;
@@ -453,10 +455,10 @@ static bool may_be_elastic (const struct gomp_region *region)
     return inv_managed() && region->start.nthreads <= GOMP_TICKETS_MOST && !gomp_strict_threads();
 }
 
-/* May implicit tasks of the region be run by whichever thread holds a core?  Not where the
- * process can have few threads and each thread number has its own already: more would be made for the others.  Nor, if implicit tasks that wait
- * stay on their kernel threads, where there is a core for each: a thread that waits would give its core to
- * another thread, which begins a task that another core is about to begin. */
+/* May any thread that holds a core run implicit tasks of the region?  Not if the process can have
+ * few threads and each thread number has a worker already: further threads would be made.  Nor if
+ * implicit tasks that wait stay on their kernel threads and there is a core for each: a thread that
+ * waits would give its core to a thread that begins a task which another core is about to begin. */
 static bool is_elastic (const struct gomp_region *region, const gomp_simple_barrier_t *dock)
 {
     unsigned n = region->start.nthreads;
@@ -467,8 +469,8 @@ static bool is_elastic (const struct gomp_region *region, const gomp_simple_barr
     return !gomp_thread_supply.few_threads || dock->size < n || !dock->workers[n - 1];
 }
 
-/* The same of a nested region.  Only where implicit tasks are contexts: for each kernel thread that waits in a nested
- * region another one would have to be made. */
+/* The same for a nested region.  Only if implicit tasks are contexts: else another kernel thread
+ * would have to be made for each one that waits in a nested region. */
 static bool nested_is_elastic (const struct gomp_region *region)
 {
     return may_be_elastic(region) && !gomp_thread_supply.few_threads && gomp_regions_may_be_light();
@@ -484,14 +486,16 @@ static void open_nested (struct gomp_region *region)
         assign_to_nested_workers(region);
 }
 
-/* So many workers may find work in the region, where regions that are nested in it make work for all cores. */
+/* How many workers may find work in the region.  Regions that are nested in it may make work for
+ * all cores. */
 static unsigned workers_of_use_to (const struct gomp_region *region)
 {
     unsigned n = region->start.nthreads, cores = inv_domain_cores();
     return n < cores && region->start.icv->max_active_levels_var > 1 ? cores : n;
 }
 
-/* Before any implicit task starts. */
+/* OpenBLAS computes with one thread inside the region (blas.h).  Before any implicit task
+ * starts. */
 static void restrict_blas (struct gomp_region *region)
 {
     region->blas = 0;
@@ -538,7 +542,7 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
 
     if (nthreads > 1 || __builtin_expect(gomp_team_settings.single_threads_join, 0)) {
         gomp_sched_join(nthreads);
-        inv_polls_until = 0; /* what the caller tested for is not what it waits for */
+        inv_polls_until = 0; /* a loop of tests of MPI is over: the caller goes on */
     }
     if (__builtin_expect(gomp_places_list != NULL, 0) && thr->place == 0) {
         gomp_init_affinity();
@@ -555,7 +559,8 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
             gomp_cost_team(1);
         return;
     }
-    /* Contexts in this carrier's list may wait for what the caller does after the region, and must not run above it. */
+    /* Contexts in this carrier's list may depend on what the caller does after the region, so they
+     * must not run on this thread while the caller waits for the region. */
     if (!gomp_in_context())
         gomp_contexts_publish();
     struct gomp_thread_pool *pool = gomp_get_thread_pool(thr, nthreads);
@@ -629,7 +634,7 @@ void gomp_team_end (void)
     struct gomp_team *team = thr->ts.team;
     struct gomp_region *region = team->barrier.region;
 
-    inv_assert(thr->ts.team_id == 0); /* who has begun it ends it */
+    inv_assert(thr->ts.team_id == 0); /* the master ends the region */
     inv_assert(!region || region->start.team == team);
     if (thr->ts.level > 0) /* else an artificial team */
         INV_TELL(task_end(team, 0));
@@ -710,6 +715,6 @@ static void __attribute__((constructor)) initialize_team (void)
 
 static void __attribute__((destructor)) team_destructor (void)
 {
-    /* Without this a thread that ends after us would call into nothing. */
+    /* Else a thread that ends after the library is unloaded would call a function that is gone. */
     pthread_key_delete(gomp_thread_destructor);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * loop.c - worksharing loops over long: upstream's file, with our entry points in front of
+ * loop.c - worksharing loops over long: upstream's file, with the fork's entry points in front of
  * it (loops.h), and regions that are one such loop.
  */
 #include "loops.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * loop_rename.h - upstream's loop.c and loop_ull.c define these entry points under other names,
- * which are never called; ours have the real names (loop_entries.h, by assembler name).
+ * which are never called.  Those of the fork have the real names (loop_entries.h, by assembler
+ * name).
  */
 #ifndef GOMP_LOOP_RENAME_H
 #define GOMP_LOOP_RENAME_H 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * loop_ull.c - worksharing loops over unsigned long long: upstream's file, with our entry points
- * in front of it (loops.h).
+ * loop_ull.c - worksharing loops over unsigned long long: upstream's file, with the fork's entry
+ * points in front of it (loops.h).
  */
 #include "loops.h"
 #include "loop_rename.h"
