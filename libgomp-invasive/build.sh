@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
 #
-# Build the fork: the packaged libgomp source with our overlay in front of it.
+# Build the fork: the packaged libgomp source with the overlay in front of it.
 #
 #   build.sh --source=FILE|DIR --overlay=DIR --libinvasive=DIR --include=DIR
 #            --builddir=DIR --out=FILE [--cflags=FLAGS] [--host=SYSTEM] [-jN] [--prepare]
@@ -13,8 +13,8 @@
 #
 # Nothing of upstream is kept in this repository: the source is copied to --builddir,
 # edited there by the rules of upstream.sh, and libgomp's own Makefile builds it with
-# `search_path` naming our overlay first, so that our files replace or wrap upstream's of
-# the same name.  Our additional files, in the folders beside it, are linked in as LIBS.
+# `search_path` naming the overlay first, so that its files replace or wrap upstream's of
+# the same name.  Files that upstream does not know, in the folders beside it, are linked as LIBS.
 set -eu
 
 # Folders of files that upstream does not have, from below.  The tests read this line.
@@ -62,7 +62,7 @@ unpack_archive() {
     apply_distribution_fixes
 }
 
-# A tree is copied too: it may be read-only, and ours is edited.
+# A tree is copied too: it may be read-only, and the copy is edited.
 copy_tree() {
     for part in $(cd "$source" && parts . | while read -r pattern; do echo $pattern; done); do
         [ ! -e "$source/$part" ] || echo "$part"
@@ -159,14 +159,14 @@ ours="busy_wait.lo messages.lo objects.lo overflow.lo thread_limits.lo use.lo \
     blas.lo carrier.lo costs.lo history.lo join.lo team_thread.lo open.lo places.lo points.lo progress.lo region.lo run.lo tickets.lo tls.lo first_use.lo waiting.lo \
     bound.lo help.lo taskqueue.lo taskpool.lo taskpoint.lo taskrun.lo taskdeps.lo taskgroup.lo taskloop.lo tasktarget.lo newer.lo \
     loop_split.lo loop_auto.lo"
-# The Makefile knows what its own objects were made from; this tells it of ours.
+# The Makefile knows what its own objects were made from; this tells it the same of the fork's.
 for object in $ours; do echo "-include .deps/${object%.lo}.Plo"; done >ours.mk
 env -u MAKEFLAGS -u MAKELEVEL make -f Makefile -f ours.mk $jobs search_path="$path" \
     EXTRA_libgomp_la_DEPENDENCIES="$ours" \
     LIBS="$ours -L$libinvasive -l:libinvasive-process.so" \
     XLDFLAGS="-Wl,-z,defs -Wl,-z,nodelete -Wl,-rpath,'\$\$ORIGIN'" libgomp.la >make.log 2>&1 ||
     { tail -n 30 make.log >&2; die "building libgomp failed; see $work/make.log"; }
-# A header of ours that upstream has moved beside its sources would silently be theirs.
+# If a release has such a header beside its sources, upstream's would silently replace the overlay's.
 for header in bar.h simple-bar.h doacross.h; do
     user=$(grep -lE "$src/[^ ]*/$header" .deps/*.Plo | head -n 1)
     [ -z "$user" ] || die "GCC $release: $(basename "$user" .Plo).c includes upstream's $header, not the overlay's"

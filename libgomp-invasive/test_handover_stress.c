@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * test_handover_stress.c - parking and the queues of the ready under fire: more threads than cores
- * pass barriers, for the number of milliseconds in argv[1] (default 2000).  Compiled with
- * parking.c and ready.c of threads/, sleepers.c and park.c of sched/; what they need of libinvasive
- * and of the rest of sched/ is played here: two cores, and a list of unused ones.  There are no sources of work.
+ * pass barriers, for the number of milliseconds in argv[1] (default 2000).  Compiled with parking.c
+ * and ready.c of threads/, sleepers.c and park.c of sched/.  What they need of libinvasive and of
+ * the rest of sched/ is imitated here: two cores, and a list of unused ones.  There are no sources
+ * of work, and there is no watchdog.
  *
- * What it checks: at most one thread computes on a core, and what it writes there, which is not
- * atomic, the next one sees (ThreadSanitizer watches); no wake-up is lost: a run that hangs is
- * ended by an alarm, there is no watchdog; in the end both cores are free.
+ * What it checks:
+ *  - at most one thread computes on a core, and the next one sees what it writes there, though that
+ *    is not atomic (ThreadSanitizer watches);
+ *  - no wake-up is lost: a run that hangs is ended by an alarm;
+ *  - in the end both cores are free.
  */
 #define _GNU_SOURCE
 #include "cores.h"
@@ -140,8 +143,8 @@ static void give_back (int hold)
     atomic_fetch_or(&free_cores, 1u << hold);
 }
 
-/* Called after a thread has queued and after a core has been given back, so one of the two sees the
- * other.  (libinvasive wakes a parked worker instead.) */
+/* Called after a thread has queued, and after a core has been given back: one of the two calls sees
+ * the other's change.  (libinvasive wakes a parked worker instead.) */
 void gomp_want_cores (void)
 {
     unsigned set;

@@ -8,8 +8,8 @@
  *  - a task's contents, not atomic, are seen by the thread that takes it (ThreadSanitizer watches);
  *  - the owner finds nothing below its mark, and a thief takes nothing that it is not allowed to;
  *  - a block of the free lists has one user at a time, and comes back with its class's size;
- *  - the numbers of the created and of the completed, read as the barrier reads them, are never
- *    equal while a task is outstanding.
+ *  - the numbers of created and of completed tasks, read as the barrier reads them, are never equal
+ *    while a task is outstanding.
  */
 #define _GNU_SOURCE
 #include "taskpool.h"
@@ -144,7 +144,7 @@ static void *thief_main (void *arg)
         struct task *task = steal_any((unsigned)rand_r(&seed), rand_r(&seed) % 2);
         if (task) {
             atomic_fetch_add_explicit(&stolen, 1, memory_order_relaxed);
-            /* we hold a task that is not complete */
+            /* this thread has a task that is not complete */
             if (rand_r(&seed) % 16 == 0 && !outstanding())
                 fail("the counts are even while a task is outstanding");
             run_task(self, task);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * test_unheld_stress.c - unheld threads under fire: they run without a hold, are given cores and
- * give them on, for the number of milliseconds in argv[1] (default 2000).  Compiled with
- * threads/unheld.c; what that needs of libinvasive and cores.c is played here: three cores, whose
- * states are free, held, and taken away by an owner.
+ * hand them on, for the number of milliseconds in argv[1] (default 2000).  Compiled with
+ * threads/unheld.c.  What that needs of libinvasive and cores.c is imitated here: three cores,
+ * which are free, held, or taken away by an owner.
  *
  * What it checks:
- *  - in the first half at most one thread has a core, and what it writes there, which is not
- *    atomic, the next one sees (ThreadSanitizer watches);
- *  - in the second half, in which an owner takes cores out of the middle of all this, and the
- *    watchdog looks after threads that have lost theirs, no core is lost or given back twice;
+ *  - in the first half at most one thread has a core, and the next one sees what it writes there,
+ *    which is not atomic (ThreadSanitizer watches);
+ *  - in the second half an owner takes cores at any time, and the watchdog looks after threads that
+ *    have lost theirs: no core is lost or given back twice;
  *  - in the end no thread is unheld, and none is counted.
  */
 #define _GNU_SOURCE
@@ -49,7 +49,7 @@ static _Noreturn void fail (const char *what)
 int inv_pin (struct inv_table *table, int tid, int core)
 {
     (void)table, (void)tid;
-    return core % 2 ? 0 : -1; /* now and then the kernel does not like it */
+    return core % 2 ? 0 : -1; /* the kernel may refuse */
 }
 bool inv_core_is_held (int core)
 {

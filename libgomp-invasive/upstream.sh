@@ -5,7 +5,7 @@
 # with $tree (the copy), $release (GCC's version number), $features (the header to write) and die().
 #
 # Releases are told apart by what is in their files, not by their numbers.  A rule holds no line of
-# upstream: it names a file and a pattern, and what we add there.  One that does not match as it
+# upstream: it names a file, a pattern, and what is added there.  A rule that does not match as it
 # should stops the build and says what has moved.
 
 # Stop: upstream is not what a rule expects.  FILE WHAT-WAS-FOUND MESSAGE
@@ -111,7 +111,7 @@ edit_upstream() {
         GOMP_taskwait_depend_nowait
 }
 
-# What differs between the releases that we know; used by program/upstream.h.
+# What differs between the known releases; used by program/upstream.h.
 find_features() {
     echo "/* made by build.sh from GCC $release */" >"$features"
     member_feature UPSTREAM_THREAD_HAS_TEAM_NUM libgomp/libgomp.h gomp_thread 'unsigned int team_num;'
@@ -119,7 +119,7 @@ find_features() {
     feature UPSTREAM_HAS_TARGET_MEMCPY_ASYNC libgomp/target.c '^omp_target_memcpy_async \('
 }
 
-# What the overlay relies on and what would be missed by nobody but the programs.
+# What the overlay relies on, and no compiler would miss, but only programs.
 check_upstream() {
     expect libgomp/env.c '\bgomp_init_num_threads \(\)' \
         "env.c does not ask proc.c for the default team size any more"

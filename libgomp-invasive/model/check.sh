@@ -25,8 +25,8 @@ fi
 work_in "$@"
 
 check_deque() {
-    pan_run=-m100000 # no -E: an invalid end state is somebody who sleeps for ever
-    holds 'no task is taken twice or lost, nobody sleeps while one is queued'
+    pan_run=-m100000 # no -E: an invalid end state is a thread that sleeps for ever
+    holds 'no task is taken twice or lost, no thief sleeps while one is queued'
     for bug in PUSH_LOOKS_RELAXED POP_LOOKS_RELAXED LAST_WITHOUT_CAS STEAL_WITHOUT_CAS \
         LOOK_BEFORE_ASLEEP; do
         finds $bug

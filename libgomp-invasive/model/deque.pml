@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * deque.pml - the deque of task/taskqueue.h with one owner and two thieves, every interleaving
- * of their accesses to memory, on a machine that delays stores, as C11 and ARMv8 allow: those of
- * an exchange, too, until the owner's next seq_cst load.  (On x86 an exchange delays nothing.)
+ * of their accesses to memory.  The machine delays stores, as C11 and ARMv8 allow, also those of an
+ * exchange, until the owner's next seq_cst load.  (On x86 an exchange delays nothing.)
  *
  * The owner runs each program of PROGRAM letters in turn, all of them: pushes and pops.  A thief
  * steals as long as it finds something; then says that it sleeps, looks once more, and sleeps until

@@ -166,7 +166,8 @@ inline try_if_wanted(into)
     fi
 }
 
-/* In a STEP: offer a core that has just been lent, to parked workers of ours if we want one. */
+/* In a STEP: offer a core that has just been lent, to parked workers of this process if it wants
+ * one. */
 inline core_offer(s)
 {
     if
@@ -441,7 +442,7 @@ inline worker_park()
     if
     :: ok -> ok = false
     :: !ok && !bell[me] /* COARSE: was withdrawn at once */
-    :: !ok && bell[me] -> /* another process has woken us, and offers a core */
+    :: !ok && bell[me] -> /* another process has woken the worker, and offers a core */
         STEP(got = worker_core[me];
             if
             :: got != NONE && FREE(got % NC) -> held[got] = true

@@ -268,7 +268,7 @@ inline execute()
     fi
 }
 
-/* The implicit tasks were the last but one access; ours to the team was before. */
+/* The last access to the region: the implicit tasks have been executed before. */
 inline leave_gate(tasks, threads)
 {
     STEP(assert(unfinished >= (tasks) && inside >= (threads));
@@ -290,7 +290,7 @@ inline run_tickets(hold)
         :: ok -> execute(); done++
         :: else -> break
         fi
-    :: done > 0 -> break /* our core is asked back */
+    :: done > 0 -> break /* the core is asked back */
     od;
     skip;
     if
