@@ -38,7 +38,7 @@ def check(run_program, name, words, env=None):
 
 
 @pytest.mark.parametrize("name, promise", promises(PROGRAMS))
-def test_each_promise_of_a_part_is_kept(run_program, name, promise):
+def test_the_simulation_computes_what_its_equations_say(run_program, name, promise):
     check(run_program, name, [program_of(name), promise], {"OMP_NUM_THREADS": "3"})
 
 

@@ -100,6 +100,11 @@ def test_a_fast_core_takes_more_of_a_static_region(build, run_program, counts_ta
     assert fast > slow
 
 
+def test_cores_of_several_speeds_have_four_implicit_tasks_each(build, run_program, counts_tasks):
+    ran = run_program([build / "invade", "--emulate-cores=4x1.0,4x0.1", counts_tasks])
+    assert ran.stdout.split()[0] == "32"
+
+
 def test_a_team_has_the_size_of_cores_that_are_alike(build, run_program, counts_tasks):
     ran = run_program([build / "invade", "--emulate-cores=4x0.1", counts_tasks])
     assert ran.stdout.split() == ["4", "0", "20", "0"]
