@@ -83,6 +83,8 @@ class Member:
     """A process of testsuite/rmd/programs/rmd_member, which follows commands."""
 
     def __init__(self, program: Path, uid: int):
+        if not program.exists():
+            raise BenchError(f"no {program}: make check-programs")
         self.process = subprocess.Popen([program], text=True, bufsize=1, cwd="/",
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, user=uid if uid else None,
