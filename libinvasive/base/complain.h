@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * complain.h - a line of ours on the stderr of a program, which may be a pipe without a reader
- * or a file as large as the program's limit: the program did not write, so it is not to get
- * SIGPIPE or SIGXFSZ.  Its handlers and dispositions stay as they are.
+ * or a file as large as the program's limit: the program did not write, so it must not get
+ * SIGPIPE or SIGXFSZ.  The program's handlers and dispositions stay as they are.
  */
 #ifndef INV_COMPLAIN_H
 #define INV_COMPLAIN_H
@@ -16,7 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* In one write, so that lines of several processes do not mix. */
+/* Writes the text in one system call, so that lines of several processes do not mix.  Keeps errno;
+ * thread safe, also in signal handlers.  What cannot be written is lost without a message. */
 static inline void inv_write_stderr(const char *text, size_t bytes)
 {
     const struct timespec no_time = {0, 0};
@@ -37,7 +38,7 @@ static inline void inv_write_stderr(const char *text, size_t bytes)
     errno = error;
 }
 
-/* A line of ours that may be a few hundred bytes long; what is longer is cut. */
+/* The same with a format, as printf has it.  A line of more than 511 bytes is cut. */
 static inline void __attribute__((format(printf, 1, 2))) inv_say_on_stderr(const char *format, ...)
 {
     char line[512];

@@ -3,8 +3,8 @@
  * cpus.h - a set of Linux CPU numbers as large as any kernel's.
  *
  * cpu_set_t ends at CPU 1,023, and the kernel refuses to fill a set that is smaller than its own,
- * which has a bit for each possible CPU, there or not.  No architecture's kernel can be configured
- * for more than 8,192.
+ * which has a bit for each possible CPU, present or not.  No architecture's kernel can be
+ * configured for more than 8,192.
  */
 #ifndef INV_CPUS_H
 #define INV_CPUS_H
@@ -25,7 +25,7 @@ enum {
     INV_CPUS_WORD = 8 * sizeof(unsigned long), /* CPUs */
 };
 
-/* As the kernel and cpu_set_t have it. */
+/* Bits in the order of the kernel's sets and of cpu_set_t. */
 struct inv_cpus {
     unsigned long word[INV_MAX_CPUS / INV_CPUS_WORD];
 };
@@ -59,7 +59,7 @@ static inline int inv_cpus_count(const struct inv_cpus *set)
     return n;
 }
 
-/* -1: it is empty. */
+/* The highest CPU of the set; -1: the set is empty. */
 static inline int inv_cpus_last(const struct inv_cpus *set)
 {
     int cpu = INV_MAX_CPUS - 1;
@@ -96,8 +96,8 @@ static inline void inv_cpus_xor(struct inv_cpus *to, const struct inv_cpus *a,
 
 #ifdef _GNU_SOURCE
 
-/* The affinity of a thread, 0: our own.  0, or -1 with errno; EOVERFLOW: the kernel's set is
- * larger. */
+/* Reads the affinity of thread `tid` (0: the caller).  Returns 0, or -1 with errno; EOVERFLOW: the
+ * kernel's set is larger than INV_MAX_CPUS. */
 static inline int inv_cpus_get(pid_t tid, struct inv_cpus *set)
 {
     int failed = sched_getaffinity(tid, sizeof *set, (cpu_set_t *)set);
@@ -106,20 +106,22 @@ static inline int inv_cpus_get(pid_t tid, struct inv_cpus *set)
     return failed;
 }
 
-/* By a system call: sched_setaffinity of a managed program is affinity.c's, which leaves pinned
- * threads where they are.  0, or -1 with errno. */
+/* Sets the affinity of thread `tid` (0: the caller) to the first `bytes` bytes of the set, a
+ * multiple of a word.  A system call, since affinity.c replaces sched_setaffinity in a managed
+ * program and leaves pinned threads where they are.  Returns 0, or -1 with errno. */
 static inline int inv_cpus_write(pid_t tid, size_t bytes, const struct inv_cpus *set)
 {
     return (int)syscall(SYS_sched_setaffinity, tid, bytes, set);
 }
 
+/* The same with the whole set. */
 static inline int inv_cpus_set(pid_t tid, const struct inv_cpus *set)
 {
     return inv_cpus_write(tid, sizeof *set, set);
 }
 
-/* The affinity is this CPU alone, less than INV_MAX_CPUS.  Only as much of the set is written as
- * has it, since threads are pinned often. */
+/* Sets the affinity to one CPU, less than INV_MAX_CPUS.  Threads are pinned often, so only the
+ * words up to that CPU's are written.  Returns 0, or -1 with errno. */
 static inline int inv_cpus_set_one(pid_t tid, size_t cpu)
 {
     struct inv_cpus one;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * environment.h - what the environment says to a process that we are in.
+ * environment.h - how our libraries read the environment of the program that they are loaded into.
  *
- * A program that has more rights than its user (set-uid, set-gid, file capabilities) has its
- * environment from a user that it does not trust, and variables of ours name programs to run, files
- * and sockets.  To such a process the environment says nothing: it runs unmanaged.  Everything here
- * that is loaded into programs reads the environment by inv_getenv and in no other way
+ * A program that has more rights than its user (set-uid, set-gid, file capabilities) gets its
+ * environment from a user that it must not trust, and variables of ours name programs to run, files
+ * and sockets.  Such a process reads none of these variables and runs unmanaged.  All code that is
+ * loaded into programs reads the environment by inv_getenv only
  * (testsuite/runtime/test_privileged.py).
  */
 #ifndef INV_ENVIRONMENT_H
@@ -19,22 +19,22 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Does the process have other rights than its user?  Asked anew each time: a process may change its
- * ids.  The kernel says so at exec (AT_SECURE), the ids say so now. */
+/* Does the process have other rights than its user?  AT_SECURE tells what held at exec; the ids,
+ * which a process may change, are read at each call. */
 static inline bool inv_privileged(void)
 {
     return getauxval(AT_SECURE) || getuid() != geteuid() || getgid() != getegid();
 }
 
-/* As getenv; NULL in a privileged process.  Asks for the ids only where there is something to
- * withhold: most variables are not set, and asking takes four system calls. */
+/* As getenv; NULL in a privileged process.  Reads the ids, by four system calls, only if the
+ * variable is set: most are not. */
 static inline const char *inv_getenv(const char *name)
 {
     const char *value = getenv(name);
     return value && !inv_privileged() ? value : NULL;
 }
 
-/* A number of 0 and more, or -1: the variable is not set, or is none. */
+/* The variable's value, 0..INT_MAX; -1: it is not set, or is no such number. */
 static inline int inv_getenv_count(const char *name)
 {
     const char *text = inv_getenv(name);
@@ -46,8 +46,8 @@ static inline int inv_getenv_count(const char *name)
     return errno || *end || value < 0 || value > INT_MAX ? -1 : (int)value;
 }
 
-/* Was the process launched to be managed, whether or not it can be or wants to be?  Ranks of one job
- * then have to agree. */
+/* Was the process launched to be managed (also if it cannot be, or is switched off)?  Ranks of one
+ * job then have to agree whether they are. */
 static inline bool inv_asked(void)
 {
     const char *where = inv_getenv("INVASIVE_SOCKET");

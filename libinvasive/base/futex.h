@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
-/* futex.h - the two futex operations that everything sleeps and wakes with, and what loops call between two looks.  Words that
- * other processes touch need the shared form. */
+/* futex.h - the two futex operations by which all our threads sleep and wake, and what a loop calls
+ * between two reads of a word.  Words that other processes access need the shared form. */
 #ifndef INV_FUTEX_H
 #define INV_FUTEX_H
 
@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sleep while *word == expected, at most timeout_ns (< 0: for ever).  Returns 0 when
- * woken or when the word had changed, -ETIMEDOUT, or -EINTR. Leaves errno alone. */
+/* Sleeps while *word == expected, for timeout_ns at most (< 0: for ever).  Returns 0 when woken or
+ * when the word had changed, -ETIMEDOUT, or -EINTR.  Keeps errno. */
 static inline int inv_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns,
                                  bool shared)
 {
@@ -28,6 +28,7 @@ static inline int inv_futex_wait(_Atomic uint32_t *word, uint32_t expected, int6
     return result;
 }
 
+/* Wakes at most `count` threads that sleep on the word.  Returns how many, or -1.  Keeps errno. */
 static inline int inv_futex_wake(_Atomic uint32_t *word, int count, bool shared)
 {
     int saved = errno;
@@ -37,12 +38,14 @@ static inline int inv_futex_wake(_Atomic uint32_t *word, int count, bool shared)
     return (int)r;
 }
 
-/* Let another thread run on this processor.  For our own loops: sched_yield is the program's, which yield.c replaces. */
+/* Lets another thread run on this processor.  For our own loops, since yield.c replaces
+ * sched_yield. */
 static inline int inv_kernel_yield(void)
 {
     return (int)syscall(SYS_sched_yield);
 }
 
+/* The processor's hint that a loop spins. */
 static inline void inv_cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

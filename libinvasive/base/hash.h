@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * hash.h - FNV-1a, of 64 bits: numbers for what has a name.
+ * hash.h - FNV-1a, of 64 bits: makes numbers of names.
  */
 #ifndef INV_HASH_H
 #define INV_HASH_H
@@ -19,6 +19,7 @@ static inline uint64_t inv_hash(uint64_t hash, const void *bytes, size_t count)
     return hash;
 }
 
+/* The same for the bytes of a string, without its NUL. */
 static inline uint64_t inv_hash_text(uint64_t hash, const char *text)
 {
     return inv_hash(hash, text, strlen(text));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
-/* now.h - clocks in nanoseconds; the monotonic one is that of all times that processes and rmd tell
- * each other.  And the processor's own counter. */
+/* now.h - clocks in nanoseconds, and the processor's own counter.  All times that processes and rmd
+ * exchange are of the monotonic clock. */
 #ifndef INV_NOW_H
 #define INV_NOW_H
 
@@ -18,7 +18,8 @@ static inline uint64_t inv_clock_ns(clockid_t clock)
 
 static inline uint64_t inv_now_ns(void) { return inv_clock_ns(CLOCK_MONOTONIC); }
 
-/* Ticks, of which only the MPI shim knows how long they are: 10 ns to read, and no call. */
+/* Ticks of the processor's counter: 10 ns to read, and no call.  Only the MPI shim measures how
+ * long a tick is (mpi-shim/measure/clock.h). */
 static inline uint64_t inv_ticks(void)
 {
 #if defined(__x86_64__)

@@ -30,8 +30,8 @@ struct inv_tune {
     unsigned at, best, step;
     int side;
     bool settled; /* the search is over */
-    /* Of each value: the latest median time, > 0; 0 not tried since the search began, and how many
-     * iterations have ever had it. */
+    /* Of each value: the latest median time, > 0, or 0: it has not been tried since the search
+     * began; and how many iterations have ever had it. */
     double median_ns[INV_TUNE_VALUES];
     uint64_t iterations[INV_TUNE_VALUES];
     uint64_t sample[INV_TUNE_SAMPLES]; /* times of iterations with the value in use */
@@ -47,8 +47,8 @@ struct inv_tune {
 /* Begins the first search.  low <= high; `own` is brought between them. */
 void inv_tune_begin(struct inv_tune *tune, int low, int high, int own);
 
-/* Adds an iteration with the present value, which took so long.  True: something is new, whether the
- * value in use, a median, or that the search is over. */
+/* Adds an iteration with the present value, which took `ns` nanoseconds.  True: something has
+ * changed: the value in use, a median, or the search is over. */
 bool inv_tune_add(struct inv_tune *tune, uint64_t ns);
 
 /* The value for the next iteration. */

@@ -2,22 +2,23 @@
 /*
  * uncancelled.h - pthread_cancel, and signal handlers, wait until we are done.
  *
- * The thread that we run in is the program's, which may cancel it.  Were it to end at a system call
- * of ours (open, read, connect, nanosleep ... are cancellation points), a lock would stay held for
- * ever, or something half changed.  So every entry of ours that takes a lock or changes shared state,
- * and comes to a system call before it is done, begins with this line:
+ * Our functions run in threads of the program, which may cancel them.  If a thread ended at a
+ * system call of ours (open, read, connect, nanosleep ... are cancellation points), a lock would
+ * stay held for ever, or shared state half changed.  So each of our functions that takes a lock or
+ * changes shared state, and comes to a system call before it is done, begins with this line:
  *
  *     INV_UNCANCELLED;
  *
  * The thread cannot be cancelled until the block is left, whatever type of cancellation it has; then
- * it has the state that it had before.  Costs four atomic operations: not for what runs often.  What
- * sleeps in a futex by a system call of its own (futex.h) needs none of this.
+ * it has its former state again.  Costs four atomic operations: not for what runs often.  A sleep
+ * on a futex (futex.h) needs none of this: it is no cancellation point.
  *
  *     INV_UNDISTURBED;
  *
- * The same, and no handler of the program runs in this thread meanwhile, which might leave by longjmp
- * or exit, or open a region: for the few entries that talk to rmd under a lock.  Signals that have
- * no handler do what they do, and so do those of faults.  Costs some seventy system calls.
+ * The same; and the program's signal handlers, which might leave by longjmp or exit, or open a
+ * region, do not run in this thread meanwhile.  For the few functions that talk to rmd under a
+ * lock.  Signals without a handler, and those of faults, act as ever.  Costs some seventy system
+ * calls.
  */
 #ifndef INV_UNCANCELLED_H
 #define INV_UNCANCELLED_H
@@ -37,8 +38,8 @@ static inline struct inv_cancel inv_cancel_off(void)
     return before;
 }
 
-/* A thread that was cancelled meanwhile, asynchronously, ends at the second line: where it ended by
- * a change of its state, glibc 2.36 would not say that it was cancelled. */
+/* A thread that was cancelled meanwhile, asynchronously, ends in pthread_testcancel: if it ended in
+ * a change of its cancellation type, glibc 2.36 would not report it as cancelled. */
 static inline void inv_cancel_as(const struct inv_cancel *before)
 {
     pthread_setcancelstate(before->state, NULL);

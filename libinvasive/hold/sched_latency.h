@@ -2,9 +2,10 @@
 /*
  * sched_latency.h - low wake-up latency for a thread that sleeps until it gets its own core back.
  *
- * The kernel lets a thread that has computed finish its time slice, 3 ms and more, before one that
- * wakes on its core runs, unless that one's slice is shorter (Linux 6.12).  So an owner asks for a
- * short slice while it waits, and for exact timers.  When it computes it has its former slice again.
+ * The kernel lets a thread that computes finish its time slice, 3 ms and more, before another
+ * thread that wakes on its core runs, unless the slice of the waking thread is shorter (Linux
+ * 6.12).  So an owner asks for a short slice, and for exact timers, while it waits.  When it
+ * computes it has its former slice again.
  */
 #ifndef INV_SCHED_LATENCY_H
 #define INV_SCHED_LATENCY_H
@@ -14,8 +15,8 @@
 
 struct inv_sched_latency {
     bool changed;
-    uint64_t slice_ns; /* before; 0: it was not changed */
-    int slack_ns;
+    uint64_t slice_ns; /* former length of time slices; 0: it was not changed */
+    int slack_ns;      /* former slack of timers */
 };
 
 /* Lowers the wake-up latency of the calling thread.  A second call does nothing.  What the kernel

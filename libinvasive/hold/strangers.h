@@ -23,22 +23,22 @@ extern struct inv_strangers {
     /* How many strangers there have been.  Writers: inv_stranger_begins, inv_strangers_forget.  relaxed:
      * a hint */
     _Atomic uint32_t count;
-    /* Thread ids, 0: free.  Written by the thread itself, and by the look that does not find it any
-     * more: compare-and-swap, relaxed, since a wrong one makes for a worse guess only */
+    /* Thread ids, 0: free.  Written by the thread itself, and by inv_strangers_sample when the
+     * thread has ended: compare-and-swap, relaxed, since a wrong id only makes the guess worse */
     _Atomic int32_t threads[INV_STRANGERS];
     /* Was management asked for when the first thread was created?  0: not known yet, 1 yes, 2 no.
      * Writer: inv_creates_strangers; relaxed: any thread finds the same */
     _Atomic int asked;
-    /* A thread is in inv_strangers_sample, which writes what follows */
+    /* A thread is in inv_strangers_sample, which alone writes what follows */
     _Atomic bool looking;
-    _Atomic uint64_t next_ns; /* of the next look; relaxed */
+    _Atomic uint64_t next_ns; /* earliest time of the next sample; relaxed */
     struct {
         struct inv_seen_stranger {
             int32_t tid;
             struct inv_thread_time time;
         } of[INV_STRANGERS];
         uint64_t at_ns;
-        unsigned quiet;
+        unsigned quiet; /* samples in sequence in which the strangers wanted next to nothing */
     } last;
 } inv_strangers;
 
@@ -48,14 +48,16 @@ void inv_stranger_ends(void);
 /* own true: threads that the calling thread creates are the runtime's, until it calls this with
  * false. */
 void inv_creates_own_threads(bool own);
-/* Are threads that the calling thread creates strangers?  False where no management is asked
- * for. */
+/* Are threads that the calling thread creates strangers?  False where the process was not launched
+ * to be managed. */
 bool inv_creates_strangers(void);
 
-/* Look at how much the strangers compute or wait to, if the last look was long enough ago, and decide.  Any thread
- * of a managed process that binds its threads to cores; one at a time looks, others return at once. */
+/* Measures how much the strangers compute or wait for a processor, and decides whether the kernel
+ * places threads (inv_place_by_kernel).  Returns at once if the last sample was not long enough
+ * ago, or another thread takes one.  For any thread of a managed process that binds its threads to
+ * cores. */
 void inv_strangers_sample(void);
-/* The child of a fork has none. */
+/* For the child of a fork, which has no strangers. */
 void inv_strangers_forget(void);
 
 #endif

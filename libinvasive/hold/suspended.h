@@ -5,8 +5,9 @@
  *
  * Threads that come to a scheduling point wait there.  To the others, which compute, rmd sends a
  * signal, in whose handler they wait: no thread is stopped, the parent of the process sees nothing,
- * and other signals have their effect.  The signal is SIGURG, which does nothing in a program that has
- * no handler for it: one that this process has just become by exec may still get it.
+ * and other signals have their effect.  The signal is SIGURG, which does nothing in a program
+ * without a handler for it: the process may have called exec, and rmd sends the signal to the new
+ * program.
  */
 #ifndef INV_SUSPENDED_H
 #define INV_SUSPENDED_H
@@ -21,14 +22,15 @@ enum { INV_SUSPENDED_SIGNAL = SIGURG };
  * program has a handler of its own, or ignores the signal. */
 void inv_suspended_install(void);
 
-/* Is the job suspended?  One load.  relaxed: a hint, rmd takes what is taken all the same */
+/* Is the job suspended?  One load.  relaxed: a hint; a core that a thread takes meanwhile rmd takes
+ * back */
 static inline bool inv_suspended(void)
 {
     return atomic_load_explicit(&inv_own_slot()->suspended, memory_order_relaxed) != 0;
 }
 
-/* Waits until the job is resumed, or rmd has not been heard of for half a minute: then the process is
- * suspended no longer.  Async-signal-safe. */
+/* Waits until the job is resumed.  If rmd has been silent for 30 s, since it has ended, the process
+ * is suspended no longer.  Async-signal-safe. */
 void inv_suspended_wait(void);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct inv_waits {
-    /* Threads that wait in MPI now: while there are any, idle workers give their cores
+    /* Number of threads that wait in MPI now: while there are any, idle workers give their cores
      * away at once.  Writers: inv_wait_begin/end.  Relaxed: a hint */
     _Atomic unsigned threads;
     /* Until this time (ns) idle threads hold own cores for a while although other processes want them,
@@ -20,38 +20,44 @@ struct inv_waits {
     /* The hold that a sleeping thread keeps, or INV_HOLD_NONE.  Another thread of this process that needs a
      * hold may take it from here.  Written by wait.c */
     _Atomic int kept_hold;
-    /* Of wait.c.  How many background threads computed at the last look of any thread.  Relaxed: a
-     * hint */
+    /* How many background threads computed when a thread counted them last.  Writer: wait.c.
+     * Relaxed: a hint */
     _Atomic int background_threads;
 };
 extern struct inv_waits inv_waits;
 /* For the child of a fork: no thread waits there. */
 void inv_waits_forget(void);
 
-/* inv_wait_begin: the caller is about to wait.  Gives its hold up, unless threads of the program
- * compute that have none (background.c).  Read the bell before (inv_bell_read). */
+/* A wait is inv_wait_begin; then again and again inv_bell_read, a look whether the wait is over,
+ * and inv_wait_sleep; then inv_wait_end. */
+
+/* The present count of the process's bell.  Read it before that look: a ring that comes later ends
+ * the sleep. */
 uint32_t inv_bell_read(void);
+/* The caller is about to wait.  Gives its hold up, unless background threads compute
+ * (background.c). */
 void inv_wait_begin(void);
-/* Sleep until the bell is not `seen` any more or the time is over.  True when rung.  Now and then it
- * reconsiders, before the sleep, whether to lend or to keep the hold. */
+/* Sleeps until the bell is not `seen` any more, or for timeout_ns.  True when rung.  Now and then
+ * decides anew, before the sleep, whether the hold is lent or kept. */
 bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns);
-/* The wait is over: the caller holds a core again when it returns (its own core first; after the
+/* The wait is over: the caller holds a core again when this returns (its own core first; after the
  * reclaim bound the borrower is evicted). */
 void inv_wait_end(void);
 
-/* The caller lends its hold and goes on without one, to wait where no call of ours does (lend.c).  False:
- * it has none, has lent it already, or is in a wait of these (in a function that MPI calls back).  The
- * lend is over at the thread's next scheduling point, at its next wait in MPI, or with
- * inv_wait_elsewhere_end, which returns as inv_wait_end does. */
+/* The caller lends its hold and goes on without one, to wait outside of our libraries (lend.c).
+ * False: it has no hold, has lent it already, or is between inv_wait_begin and inv_wait_end (in a
+ * function that MPI calls back).  The lend is over at the thread's next scheduling point, at its
+ * next wait in MPI, or with inv_wait_elsewhere_end, which returns as inv_wait_end does. */
 bool inv_wait_elsewhere(void);
 void inv_wait_elsewhere_end(void);
 
-/* The first hold of a process, before it is managed: as in inv_wait_end, until `limit_ns`. */
+/* The first hold of a process, before it is managed: as in inv_wait_end, until the time limit_ns
+ * (inv_now_ns).  Returns the hold, or INV_HOLD_NONE. */
 int inv_first_hold(uint64_t limit_ns);
 /* Would a thread that the caller evicted compute on the caller's core while the caller waits
- * (evicted.h)?  As far as is known. */
+ * (evicted.h)?  As far as the caller knows. */
 bool inv_evicted_waits(void);
-/* Wake process `slot` of this domain if it waits (see inv_ring). */
+/* Wakes process `slot` of this domain if it waits (see inv_ring). */
 void inv_ring_slot(unsigned slot);
 
 #endif

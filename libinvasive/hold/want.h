@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * want.h - does this process have work for another core?  Lenders look at it.
+ * want.h - this process says in the core table whether it has work for another core; lenders read
+ * that.
  */
 #ifndef INV_WANT_H
 #define INV_WANT_H
 
 #include <stdbool.h>
 
-/* Set or clear "this process has work for another core"; setting it also tries to
- * reclaim our own cores.  Cheap when nothing changes. */
+/* Says whether this process has work for another core.  true: also reclaims its own cores; false:
+ * withdraws such reclaims.  A load when nothing changes.  Any thread. */
 void inv_want(bool wants);
-/* Stop wanting unless there is work, which is looked for again after it was said. */
+/* Says that this process wants no core, unless there is work for one.  Looks for work once more
+ * after that, so work that a thread queues meanwhile is not missed. */
 void inv_want_if_work(void);
 
 #endif

@@ -5,10 +5,12 @@
  * invade puts libinvasive-process.so, libgomp.so.1 and libinvasive-mpi.so there, in this order
  * (preload_list.h).  A program that cannot have them (image.h) gets:
  *
- *   LD_PRELOAD without libgomp.so.1, and INVASIVE_STOCK=PATH, that of the libgomp.so.1 left out, if
- *     it needs a newer one.  libinvasive-process.so stays: what this process starts gets all of ours again
- *   LD_PRELOAD without any of ours, if its dynamic linker cannot load them
- *   the same LD_PRELOAD, if it is linked statically and does not read it: what it starts may
+ *   LD_PRELOAD without libgomp.so.1, and INVASIVE_STOCK, the path of that libgomp.so.1, if the
+ * program
+ *     needs a newer one.  libinvasive-process.so stays: programs that this one starts get all of
+ * ours
+ *   LD_PRELOAD without any of ours, if the program's dynamic linker cannot load them
+ *   the same LD_PRELOAD, if it is linked statically and ignores it: programs that it starts may not
  *
  * Linked into libinvasive-process.so and into invade.
  */

@@ -4,8 +4,8 @@
  *
  * Where Slurm has no control groups (TaskPlugin=task/affinity alone), it binds each task of a step to
  * cores of the step's job, and nothing but that binding keeps the step off the cores of other jobs.
- * Their parent, slurmstepd, has all cores of the node.  So the cores of the step are the union of
- * what its tasks were bound to.
+ * The tasks' parent, slurmstepd, has all cores of the node.  So the cores of the step are the union
+ * of those that its tasks were bound to.
  *
  * Linked into libinvasive-process.so and into invade.
  */
@@ -16,13 +16,13 @@
 
 #include <stdbool.h>
 
-/* Is this process of a step?  By its environment. */
+/* Does the environment say that this process is a task of a Slurm step, or descends from one? */
 bool inv_step_is_ours(void);
 
 /*
- * The CPUs of the tasks of this process's step that are on this node, and of this process.  False: it
- * is in no step, *cpus void.  Waits for tasks that slurmstepd has not bound yet, a quarter of a
- * second and one look at /proc at most.  Thread safe.
+ * The CPUs of this process and of the tasks of its step on this node.  False: it is in no step, and
+ * *cpus is void.  Waits for tasks that slurmstepd has not bound yet, at most a quarter of a second
+ * and one read of /proc.  Thread safe.
  */
 bool inv_step_cpus(struct inv_cpus *cpus);
 

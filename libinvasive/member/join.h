@@ -27,22 +27,23 @@ bool inv_join(int rank, int size, int local_size);
  * anything.
  */
 bool inv_join_standalone(unsigned ncores);
-/* Become no managed process, unless that has been tried; the reason, if not NULL, is said on stderr.
- * Thread safe. */
+/* The process stays unmanaged: inv_join does nothing from now on.  `reason`, if not NULL, is said
+ * on stderr.  Does nothing if the process has tried to join.  Thread safe. */
 void inv_join_never(const char *reason);
 
 /* True when the environment asks for management (INVASIVE_SOCKET set, INVASIVE not
  * "off") and this process has not given up.  Cheap; usable before inv_join. */
 bool inv_wanted(void);
 
-/* Number of cores of the domain, before and after joining (INVASIVE_CORES). */
+/* Number of cores of the domain; before joining as INVASIVE_CORES or rmd says.  Where no management
+ * is asked for: the number of CPUs of the caller's affinity. */
 unsigned inv_domain_cores(void);
 
 /* For the child of a fork: no thread announces a constraint there (claim.c). */
 void inv_claims_forget(void);
 
-/* Leave the domain: every hold is given up, the process runs unmanaged from here on.  reason, if not
- * NULL, is said once on stderr.  Called by one thread, outside regions. */
+/* Leaves the domain: every hold is given up, and the process runs unmanaged from now on.  `reason`,
+ * if not NULL, is said once on stderr.  Called by one thread, outside regions. */
 void inv_leave(const char *reason);
 
 #endif

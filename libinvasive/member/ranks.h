@@ -7,14 +7,14 @@
 
 #include "libinvasive/table/protocol.h"
 
-/* Ranks of this process's job on its node, where its MPI launcher's environment counts those; else
- * -1.  Thread safe. */
+/* Number of ranks of this process's job on its node; -1: the MPI launcher's environment does not
+ * say it.  Thread safe. */
 int inv_local_size(void);
-/* The number of this rank among those, or -1. */
+/* The number of this rank among these, from 0; or -1.  Thread safe. */
 int inv_local_rank(void);
 
-/* Ranks of this process's job on its node, as its MPI launcher's environment says; 1: it is alone,
- * or nothing is known; 2 where the launcher only says that there are ranks.  Thread safe. */
+/* The same, as good as the environment tells: if it counts only all ranks of the job, their number;
+ * 2 if it only says that this process is a rank; 1 if it says nothing.  Thread safe. */
 unsigned inv_ranks_here(void);
 
 /* Fills in the request's MPI fields that the caller has left empty. */

@@ -40,7 +40,8 @@ static inline struct inv_record *inv_own_sites(void)
     return atomic_load_explicit(&inv_recording.sites, memory_order_acquire);
 }
 
-/* Is there such a one?  Relaxed: a hint; each use loads the address again.  For hot paths. */
+/* Is inv_own_record, or inv_own_sites, not NULL?  Relaxed: a hint; each use loads the address
+ * again.  For hot paths. */
 static inline bool inv_is_recorded(void)
 {
     return __builtin_expect(
@@ -52,18 +53,18 @@ static inline bool inv_has_sites(void)
         atomic_load_explicit(&inv_recording.sites, memory_order_relaxed) != NULL, 0);
 }
 
-/* Begin our record, if INVASIVE_REPORT asks for one; inv_join calls it. */
+/* Begins our record, if INVASIVE_REPORT asks for one; inv_join calls it. */
 void inv_record_begin(void);
-/* There is none any more: the slot will be another's. */
+/* The process has no record any more, since the slot may become another process's. */
 void inv_record_end(void);
-/* What is reported begins and ends here: MPI_Init has ended, MPI_Finalize begins.  Without them it
- * is from the joining to the process's end. */
+/* The reported time begins with _restart, at the end of MPI_Init, and ends with _stop, at the begin
+ * of MPI_Finalize.  Without MPI it is from joining to the end of the process. */
 void inv_record_restart(void);
 void inv_record_stop(void);
-/* Bring the record's CPU time up to date.  Nothing happens where there is no record. */
+/* Brings the record's CPU time up to date, if there is a record. */
 void inv_record_publish(void);
-/* Write the name of a module as the dynamic linker has it, "" the program, to `to`
- * (INV_MODULE_BYTES): of a longer name the end.  Thread safe. */
+/* Writes the name of a module as the dynamic linker has it ("": the program) to `to`, a buffer of
+ * INV_MODULE_BYTES bytes.  Of a longer name only the end.  Thread safe. */
 void inv_record_name_module(char *to, const char *name);
 
 /* Does the `invade` that wants a report run on this node?  False where no report is wanted. */

@@ -8,20 +8,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What one thread has seen of them in one wait. */
+/* What one waiting thread knows of them in one wait.  It measures at some of its sleeps. */
 struct inv_background {
-    unsigned sleeps;                  /* of the caller, in this wait */
-    uint64_t since_ns;                /* time of the second one */
-    uint64_t now_ns, cpu_ns, held_ns; /* at the last look; 0 before the first */
-    int64_t asleep;                   /* how often other threads had gone to sleep then */
-    uint64_t ran_ns;                  /* the last look at which others had computed */
-    int found;                        /* how many computed, at the last look */
-    uint64_t period_ns; /* the least time until the next look */
+    unsigned sleeps;    /* of the caller, in this wait */
+    uint64_t since_ns;  /* time of the second sleep */
+    uint64_t now_ns, cpu_ns, held_ns; /* at the last measurement; 0 before the first */
+    int64_t asleep;     /* how often other threads had gone to sleep then */
+    uint64_t ran_ns;    /* time of the last measurement at which others had computed */
+    int found;          /* how many computed, at the last measurement */
+    uint64_t period_ns; /* the least time until the next one */
 };
 enum { INV_BACKGROUND_UNKNOWN = -1 };
+/* A wait begins. */
 void inv_background_begin(struct inv_background *b);
-/* Call before each sleep.  Returns how many background threads compute; INV_BACKGROUND_UNKNOWN: it is too
- * early to say.  keeps: one of the process's holds is kept for them. */
+/* Call before each sleep.  Returns how many background threads compute; INV_BACKGROUND_UNKNOWN: the
+ * wait is too short to tell.  keeps: one of the process's holds is kept for them. */
 int inv_background_count(struct inv_background *b, bool keeps);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * holdings.h - what this process holds and owns, as the core table says.  Only looks; others may change
- * the table meanwhile.
+ * holdings.h - what this process holds and owns, by the core table, which is only read: other
+ * processes may change it meanwhile.  Any thread of a managed process.
  */
 #ifndef INV_HOLDINGS_H
 #define INV_HOLDINGS_H
@@ -10,9 +10,10 @@
 
 #include <stdint.h>
 
-/* Does this process hold the core?  Some core that it does hold, the k-th or later, round
- * about; INV_NO_CORE: none. */
+/* Does this process hold the core? */
 bool inv_core_is_held(int core);
+/* The first core from `k` modulo the number of cores on, and then from 0 on, that this process
+ * holds; INV_NO_CORE: it holds none. */
 int inv_some_held_core(unsigned k);
 /* The lowest core that this process owns; INV_NO_CORE when it owns none. */
 int inv_first_owned_core(void);
@@ -20,14 +21,14 @@ int inv_first_owned_core(void);
 bool inv_hold_is_of(int hold, int tid);
 /* Is the caller's hold a core of our own? */
 bool inv_hold_is_owned(void);
-/* Tokens that this process has.  In anonymous mode the last one is never asked back, and a
- * process without one that has work takes one although none is free: every process may
- * run one thread at any time, and the kernel shares the cores out. */
+/* Tokens that this process has.  In anonymous mode every process may run one thread at any time,
+ * and the kernel shares the cores out: a process's last token is never asked back, and a process
+ * that has work and no token takes one although none is free. */
 int inv_tokens_held(void);
-/* Core time that this process has held cores until `now` (inv_now_ns); with more processes than
- * cores the processor time that it has used, or 0 where cores are emulated.  Others change the
- * table meanwhile; an interval may be missed or counted twice, and is put right by the next
- * look. */
+/* Core time in ns for which this process has held cores until `now` (inv_now_ns).  In anonymous
+ * mode the processor time that it has used, or 0 where cores are emulated.  Other processes change
+ * the table meanwhile, so an interval may be missed or counted twice; a later call is right
+ * again. */
 uint64_t inv_held_ns(uint64_t now);
 
 #endif

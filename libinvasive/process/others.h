@@ -8,15 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What one thread saw at its last look at the others.  Writer: inv_others_quiet_ns, in that
+/* What one thread knows of the others.  Begins as zeroes.  Writer: inv_others_quiet_ns, in that
  * thread. */
 struct inv_others {
-    uint64_t cpu_ns; /* CPU time of all other threads when they were last seen to have run */
-    uint64_t ran_ns; /* CLOCK_MONOTONIC of that look; 0: never */
-    uint64_t own_ns; /* CPU time of the caller at that look */
+    uint64_t cpu_ns; /* CPU time of all others in the last call that found that they had run */
+    uint64_t ran_ns; /* CLOCK_MONOTONIC of that call; 0: there was none */
+    uint64_t own_ns; /* CPU time of the caller at that call */
     uint64_t spent_ns; /* CPU time that the caller has used since */
 };
-/* For how long (ns) no other thread of the program has run, as far as the looks tell; UINT64_MAX:
+/* For how long (ns) no other thread of the program has run, as far as the calls tell; UINT64_MAX:
  * none ever has.  On a busy machine the caller and the others may all have waited for a processor.
  * So compare spent_ns, the caller's CPU time in that time, too.  Two or three system calls. */
 uint64_t inv_others_quiet_ns(struct inv_others *o);
@@ -24,9 +24,9 @@ uint64_t inv_others_quiet_ns(struct inv_others *o);
 /* Threads of the process, the initial one included to the end of the process; 0: unknown.  A system call. */
 unsigned inv_threads_now(void);
 
-/* Until when the calling thread waits in a loop of tests of MPI, in ticks; 0: it does not.  Written
- * by its thread: in the MPI shim, at the begin of a region, and by inv_polls when the time has
- * passed. */
+/* Until when the calling thread counts as one that waits in a loop of MPI tests, in ticks; 0: it
+ * does not.  Written by its thread: in the MPI shim, at the begin of a region, and by inv_polls
+ * when the time has passed. */
 extern __thread uint64_t inv_polls_until __attribute__((tls_model("initial-exec")));
 /* Does the calling thread wait in a loop of tests, the latest of which has failed?  No longer when
  * a test succeeds, when the thread waits in another way or begins a region, or when it has not

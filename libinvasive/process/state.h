@@ -20,8 +20,8 @@ enum { INV_HOLD_NONE = -1, INV_HOLD_TOKEN = -2 }; /* >= 0: a core number */
 
 /* Read by all, written by member/join.c alone. */
 struct inv_process {
-    /* We are a process of the domain and have held a first core.  release/acquire; partner:
-     * inv_join.  Cleared by inv_leave; the table stays mapped, for threads that are in it */
+    /* The process is a member of the domain and has held a first core.  release/acquire; partner:
+     * inv_join.  Cleared by inv_leave; the table stays mapped, for threads that still read it */
     _Atomic bool managed;
     struct inv_table *table;
     unsigned slot;
@@ -41,7 +41,7 @@ static inline bool inv_managed(void)
     return atomic_load_explicit(&inv_process.managed, memory_order_acquire);
 }
 
-/* The same, and there is a resource manager. */
+/* Is the process managed by an rmd, and not standalone? */
 static inline bool inv_has_manager(void) { return inv_managed() && !inv_process.standalone; }
 
 /* Are threads of the process left to the kernel's placement, whatever core they hold? */
@@ -68,7 +68,7 @@ static inline inv_word inv_core_word(int core)
                                 memory_order_acquire);
 }
 
-/* Is a trace being taken (table/trace_ring.h)?  Cheap. */
+/* Is a trace being taken (table/trace_ring.h)?  Two loads. */
 static inline bool inv_traced(void)
 {
     return inv_process.table && inv_tracing(inv_process.table);

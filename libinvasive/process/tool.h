@@ -26,8 +26,9 @@ static inline const struct inv_tool *inv_tool_get(void)
     return atomic_load(&inv_tool_now);
 }
 
-/* Carry out CALL, a function of the tool with its arguments, if there is a tool.  The caller may be in
- * the middle of anything, and the function come to a cancellation point. */
+/* Calls CALL, a function of the tool with its arguments, if there is a tool.  The caller may hold
+ * locks and the function may come to a cancellation point, so the thread cannot be cancelled
+ * meanwhile. */
 #define INV_TELL(CALL)                                    \
     do {                                                  \
         const struct inv_tool *tool_now = inv_tool_get(); \
@@ -37,19 +38,20 @@ static inline const struct inv_tool *inv_tool_get(void)
         }                                                 \
     } while (0)
 
-/* The cores are told in order, so there is more to it. */
+/* For the functions below only.  They report the changes of one core in their order (tool.c). */
 void inv_tool_report_arrival(int hold);
 void inv_tool_report_departure(int hold);
 void inv_tool_report_loss(int hold);
 
-/* This process has got the core.  Call it after the core's word says so. */
+/* This process has got `hold`.  Call it after the core's word says so. */
 static inline void inv_tool_arrived(int hold)
 {
     if (__builtin_expect(inv_tool_get() != NULL, 0))
         inv_tool_report_arrival(hold);
 }
 
-/* This process is about to give the core up.  Call it while the core's word is still ours. */
+/* This process is about to give `hold` up.  Call it while the core's word still names this
+ * process. */
 static inline void inv_tool_leaves(int hold)
 {
     if (__builtin_expect(inv_tool_get() != NULL, 0))

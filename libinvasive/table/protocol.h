@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * protocol.h - what goes over rmd's socket (AF_UNIX, SOCK_SEQPACKET): one request, one answer, then
- * the client closes.  A managed process keeps no descriptor of ours; rmd watches it through a
- * pidfd, and its mapping of the table: a process that unmaps it is a member no more.  The peer's
- * pid and uid are those that the kernel tells (SO_PEERCRED), never a field of a message.
+ * the client closes.  A managed process keeps no descriptor of ours.  rmd watches the process
+ * through a pidfd, and the process's mapping of the table: a process that unmaps the table is no
+ * member any more.  The peer's pid and uid come from the kernel (SO_PEERCRED), never from a
+ * message.
  *
  * Every message is one struct inv_request or struct inv_reply, of exactly that size, or
  * a struct inv_remote_report, in the byte order of the machine.
@@ -17,7 +18,7 @@
 enum { INV_PROTOCOL_VERSION = 9 };
 
 enum inv_request_kind {
-    INV_JOIN = 1,    /* become a process; the answer carries the table, writable */
+    INV_JOIN = 1,    /* become a member; the answer carries the table, writable */
     INV_OBSERVE = 2, /* look only (rmctl); the answer carries the table, read-only */
     INV_LEAVE = 3,   /* this process goes on unmanaged */
     INV_REPORT = 4,  /* the answer is followed by `count` messages, one for each process that
@@ -41,13 +42,13 @@ enum inv_request_kind {
 
 struct inv_request {
     uint32_t magic, version, kind;
-    /* MPI's; -1 unknown.  The local ones are among the ranks of this node */
+    /* Of MPI, -1: unknown.  The local ones count the ranks on this node only */
     int32_t rank, size, local_size, local_rank;
     uint32_t confined; /* INV_JOIN: not 0: the process may use its own CPUs and those of other confined
                           processes, but not all that rmd has */
-    uint32_t priority; /* INV_JOIN: of its launch and one; 0: not said */
+    uint32_t priority; /* INV_JOIN: the launch's priority plus 1; 0: none is given */
     uint32_t unused;
-    uint64_t launch;              /* INV_JOIN: what it is of, inv_launch_mark; 0: unknown.  INV_SAY */
+    uint64_t launch; /* INV_JOIN: the inv_launch_mark, 0: unknown.  INV_SAY: the message's number */
     char program[INV_NAME_BYTES]; /* NUL-terminated; untrusted */
 };
 
@@ -68,14 +69,14 @@ enum inv_status {
     INV_E_PROTOCOL = 1, /* malformed or other version */
     INV_E_UID = 2,      /* peer is not of the domain's user */
     INV_E_FULL = 3,     /* no slot left */
-    INV_E_STATE = 4,    /* there is one already, or none */
-    INV_E_USER = 5,     /* of another user: not for the asking one, or there is nothing */
+    INV_E_STATE = 4,    /* INV_TRACE: a trace is being taken already, or none is */
+    INV_E_USER = 5,     /* what is asked for is another user's, or that user has nothing */
 };
 
 struct inv_reply {
     uint32_t magic, version;
     uint32_t status; /* enum inv_status */
-    uint32_t slot;   /* INV_JOIN: yours */
+    uint32_t slot;   /* INV_JOIN: the new member's */
     uint32_t count;  /* INV_REPORT: messages to come; INV_OBSERVE: cores of the domain,
                       of which an rmd for one user counts those that its processes may use now */
     char message[128]; /* why, when status != INV_OK; INV_POLICY: a name */
@@ -83,15 +84,16 @@ struct inv_reply {
 
 enum { INV_HOST_BYTES = 64 };
 
-/* Does rmd count the energy of its processes?  No: the machine has no counters (or the process is
- * on another node); rmd may not read them; or they have vanished while the process ran. */
+/* Does rmd count the energy of its processes?  Not if the machine has no counters, or the process
+ * is on another node (NONE); if rmd may not read them (FORBIDDEN); or if they have vanished while
+ * the process ran (GONE). */
 enum inv_energy { INV_ENERGY_NONE, INV_ENERGY_COUNTED, INV_ENERGY_FORBIDDEN, INV_ENERGY_GONE };
 
 /* What `invade --report` prints of a process. */
 struct inv_report {
     int32_t pid, rank, size;
     uint32_t alive;
-    uint32_t left;         /* it went on unmanaged: its numbers end then */
+    uint32_t left;         /* not 0: it has left the domain and runs on; its numbers end there */
     uint32_t record_bytes; /* 0: it kept no record */
     uint32_t owned_cores;  /* at the end, or now */
     uint32_t energy;       /* enum inv_energy */
@@ -125,10 +127,10 @@ static inline void inv_report_count(struct inv_report *r, const struct inv_count
 #undef INV_COUNTED
 }
 
-/* The part of a record that says something, when so many sites of it are in use. */
+/* Bytes of the part of a record that is in use, with this number of sites. */
 #define INV_RECORD_BYTES(sites)                                                                    \
     (offsetof(struct inv_record, site) + (sites) * sizeof(struct inv_site))
-/* Of this one, whose owner may be adding sites: at most what there is room for. */
+/* The same for this record, at most its size.  Its owner may be adding sites meanwhile. */
 static inline uint32_t inv_record_bytes(const struct inv_record *r)
 {
     uint32_t sites = atomic_load_explicit(&r->sites, memory_order_relaxed);

@@ -3,10 +3,10 @@
  * record.h - what a process writes down for `invade --report` while it runs: where it
  * waited, its classes of iterations, its parallel regions, its CPU time.
  *
- * Each slot of the core table has room for one record, so that whatever ends the process
- * leaves it readable; rmd takes a copy before the slot is used again.  It is written only
- * where INVASIVE_REPORT names the launch, and sites also for a trace, which has the numbers of
- * sites that waited; untouched memory costs nothing.
+ * Each slot of the core table has room for one record, so the record stays readable whatever ends
+ * the process; rmd takes a copy before the slot is used again.  A record is written only if
+ * INVASIVE_REPORT names the launch, and its sites also for a trace, whose events have the numbers
+ * of sites that waited.  Untouched memory costs nothing.
  *
  * Writer: the process that has the slot, from any of its threads.  Statistics: all accesses
  * are relaxed except where a partner is named.  Readers believe none of it (invade_model.c).
@@ -19,9 +19,9 @@
 
 enum {
 #ifndef INV_SMALL
-    INV_SITES = 256,    /* call sites; what has no room is added up in the first */
+    INV_SITES = 256,    /* call sites; those without room are added up in the first one */
     INV_FUNCTIONS = 64, /* outlined functions; the same */
-    INV_MODULES = 8,    /* files that these are in; functions of others have no name */
+    INV_MODULES = 8,    /* files of these functions; functions of further files have no name */
 #else
     INV_SITES = 16,
     INV_FUNCTIONS = 4,
@@ -50,11 +50,11 @@ struct inv_site {
     /* release: what follows has been written; partner: the reader of a record */
     _Atomic uint32_t named;
     uint32_t unused;
-    uint64_t offset; /* the call's return address, less where the module is loaded: the address
-                        that its symbol table goes by */
+    uint64_t offset; /* the call's return address less the module's load address: as in the module's
+                        symbol table */
     char function[INV_FUNCTION_BYTES]; /* "Allreduce" */
-    char symbol[INV_SYMBOL_BYTES];     /* dynamic symbol around it, "" none */
-    char module[INV_MODULE_BYTES];     /* file; the end of its name when that is longer */
+    char symbol[INV_SYMBOL_BYTES];     /* dynamic symbol of the calling function, "" none */
+    char module[INV_MODULE_BYTES];     /* its file; of a longer name the end */
 } __attribute__((aligned(64)));
 
 /* Iterations that go through the same call sites; mpi-shim's struct shim_iteration_class. */
@@ -75,7 +75,7 @@ struct inv_function {
     _Atomic uint64_t regions;
     _Atomic uint64_t threads;    /* sum of team sizes */
     _Atomic uint64_t barriers;   /* that the teams have passed */
-    _Atomic uint64_t sleeps;     /* of implicit tasks that are kernel threads, inside */
+    _Atomic uint64_t sleeps;     /* of implicit tasks that are kernel threads, inside a region */
     _Atomic uint64_t elapsed_ns; /* from the beginnings to the ends, sum */
     _Atomic uint64_t cores;      /* that the process computed on, or could: sum over regions */
     _Atomic uint64_t switches;   /* of contexts that waited or ended */
@@ -83,7 +83,7 @@ struct inv_function {
     _Atomic uint32_t tasks;      /* there were explicit tasks, so that code_ns says nothing */
     /* module + 1; 0: not named yet.  release: offset has been written; partner: a reader of the record */
     _Atomic uint32_t named;
-    uint64_t offset; /* address of the function, less where the module is loaded */
+    uint64_t offset; /* address of the function less the module's load address */
 };
 
 /* A control point: what has been tried, and what is in use.  Writer: member/control_point.c. */
@@ -101,40 +101,44 @@ struct inv_record {
     _Atomic uint64_t launch; /* INVASIVE_REPORT, a number; 0: nothing is reported */
     _Atomic uint64_t job;    /* the same in processes that share MPI_COMM_WORLD; 0: no MPI */
     _Atomic uint32_t exited; /* it ran its exit handlers */
-    _Atomic uint32_t classes; /* how many of them there are */
-    _Atomic uint32_t sites;   /* how many have been asked for; more than INV_SITES: no room */
+    _Atomic uint32_t classes; /* number of class[] */
+    _Atomic uint32_t sites;   /* number of site[] that has been asked for; may exceed INV_SITES */
     _Atomic uint32_t waiting_site; /* where it sleeps, while waiting_since_ns is not 0 */
-    _Atomic uint32_t launched; /* ranks that the launcher has started, of which it is the only one
-                                  that MPI knows of; 0: as many as MPI knows of, or not known */
+    _Atomic uint32_t launched; /* ranks that the launcher has started, if more than one and the size
+                                  of MPI_COMM_WORLD is 1; else 0 */
     /* CLOCK_MONOTONIC, 0 not yet: */
-    _Atomic uint64_t from_ns;           /* MPI_Init has ended: what follows is reported, */
-    _Atomic uint64_t until_ns;          /* to here: MPI_Finalize, or exit handlers */
-    _Atomic uint64_t counted_ns;        /* when the slot's counters and the classes were true, */
-    _Atomic uint64_t published_ns;      /* and the CPU time */
+    _Atomic uint64_t from_ns;           /* MPI_Init has ended: the reported time begins */
+    _Atomic uint64_t until_ns;          /* MPI_Finalize, or exit handlers: the reported time ends */
+    _Atomic uint64_t counted_ns;        /* time of the latest counters of the slot, and classes */
+    _Atomic uint64_t published_ns;      /* time of the latest CPU time */
     _Atomic uint64_t waiting_since_ns;  /* the main thread sleeps in a wait since then */
     _Atomic uint64_t cpu_start_ns;      /* CPU time of the process at the beginning, */
     _Atomic uint64_t cpu_ns;            /* and now; 0: not known */
     _Atomic uint64_t spun_ns;           /* CPU time, part of it, in waits for MPI */
     _Atomic uint64_t ticks_per_ms;      /* unit of the sites' times; 0: not known yet */
-    /* Of the first rank of a job on its node: sums over iterations of the useful time of the slowest
-     * rank, as it was and had no core moved; and how much of the time is in these. */
+    /* Written by the first rank of a job on its node.  Sums over iterations: the useful time of the
+     * slowest rank; the same if no core had moved; the length of the iterations in these sums */
     _Atomic uint64_t slowest_ns, slowest_unmoved_ns, judged_ns;
     _Atomic uint64_t samples;              /* ever written; release, after the sample */
-    struct inv_sample sample[INV_SAMPLES]; /* the last ones, in a circle */
+    struct inv_sample sample[INV_SAMPLES]; /* the latest ones; number i at i modulo INV_SAMPLES */
     struct inv_class class[INV_CLASSES];
-    /* The OpenMP runtime's.  The largest team that an outermost region has asked for; 0: there was
-     * none.  And a sample of switches from context to context, with the time that they took. */
+    /* Written by the OpenMP runtime.  The largest team that an outermost region has asked for; 0:
+     * there was no region.  And some switches from context to context, with the time that they
+     * took. */
     _Atomic uint32_t team_threads;
-    _Atomic uint32_t functions; /* how many have been asked for; more than INV_FUNCTIONS: no room */
+    _Atomic uint32_t functions; /* number of function[] that has been asked for; may exceed
+                                   INV_FUNCTIONS */
     _Atomic uint64_t switches_timed, switches_ns;
-    _Atomic uint32_t controls; /* how many there are (release: they have names; partner: a reader) */
+    _Atomic uint32_t controls; /* number of control[]; release: they have names; partner: a
+                                  reader */
     struct inv_control_point control[INV_CONTROLS];
-    /* What keeps implicit tasks that wait on their kernel threads (tls.h of libgomp-invasive): the name of a
-     * loaded file, "" the program, of a variable, or what a change of stacks would take, such as "shadow stacks".  tied:
-     * it has been written (release; partner: a reader of the record); 0: they are contexts, or there was no region. */
+    /* tied_by: why implicit tasks stay on their kernel threads (tls.h of libgomp-invasive): the
+     * name of a loaded file ("": the program), of a variable, or of what forbids a change of
+     * stacks, such as "shadow stacks".  tied: 1: tied_by has been written (release; partner: a
+     * reader of the record); 0: implicit tasks are contexts, or there was no region */
     _Atomic uint32_t tied;
     char tied_by[INV_FUNCTION_BYTES];
-    char module[INV_MODULES][INV_MODULE_BYTES]; /* files; the end of the name when that is longer */
+    char module[INV_MODULES][INV_MODULE_BYTES]; /* files; of a longer name the end */
     struct inv_function function[INV_FUNCTIONS];
     struct inv_site site[INV_SITES];
 } __attribute__((aligned(4096)));

@@ -9,9 +9,9 @@
  * compare-and-swap on the core's word, in nanoseconds (core.h).  See doc/design.md,
  * mechanism 1; the protocol is model-checked in libinvasive/model/core.pml.
  *
- * All members that more than one process touches are _Atomic.  Every list of writers
- * below is exhaustive.  A process trusts the table only as far as its own uid does:
- * indices read from it are checked before use (inv_core_valid, inv_slot_valid).
+ * All fields that more than one process accesses are _Atomic.  Every list of writers below
+ * is complete.  Every process of the user can write to the table, so indices read from it
+ * are checked before use (inv_core_valid, inv_slot_valid).
  */
 #ifndef INV_TABLE_H
 #define INV_TABLE_H
@@ -48,8 +48,8 @@ enum {
  * 0 can mean no process. */
 #define INV_NOBODY 0u
 #define INV_NO_CORE (-1)
-/* Owner, in a core word, of a core that belongs to another domain now or is to: it is reserved, so
- * that no process here takes it, for an owner that no slot is. */
+/* Owner, in a core word, of a core that is or will be another domain's.  No slot has this name, and
+ * the core is reserved for it, so no process of this domain takes the core. */
 #define INV_ELSEWHERE 0xffffu
 
 /* How holding is counted in this domain; written once by rmd, before any process. */
@@ -71,8 +71,9 @@ enum inv_mode {
  *                         the owner
  *   bit  33      handed   taken on behalf of a thread of the holder that sleeps in MPI and
  *                         has not begun to hold it yet
- *   bit  34      returned the holder has it from rmd, for the thread in absent_tid, which may not
- *                         know yet (inv_core_return_to)
+ *   bit  34      returned rmd has made the thread in absent_tid the holder again, and the thread
+ * may
+ *                         not know yet (inv_core_return_to)
  *   bits 40..63  epoch    changes with every transition (no ABA)
  */
 typedef uint64_t inv_word;
@@ -85,7 +86,7 @@ static inline uint32_t inv_word_epoch(inv_word w) { return (uint32_t)(w >> 40); 
 static inline bool inv_word_handed(inv_word w) { return w & INV_WORD_HANDED; }
 #define INV_WORD_RETURNED (UINT64_C(1) << 34)
 static inline bool inv_word_returned(inv_word w) { return w & INV_WORD_RETURNED; }
-/* The successor of w with these fields and the next epoch; stays handed, and returned, while the
+/* The successor of w with these fields and the next epoch.  It stays handed, and returned, if the
  * holder stays. */
 static inline inv_word inv_word_next(inv_word w, unsigned holder, unsigned owner, bool reclaim)
 {
@@ -122,15 +123,15 @@ struct inv_core {
     uint8_t apart;              /* enum inv_apart, from the core before: two cores are as far
                                    apart as the farthest step between them; rmd, at creation.
                                    A hint: where to look for a free core first */
-    uint16_t speed;             /* of the fastest core's, 1..INV_WHOLE_SPEED; rmd, at creation.  A
-                                   hint: how fine teams are to be; what emulated work takes */
+    uint16_t speed;             /* in 1/INV_WHOLE_SPEED of the fastest core's; rmd, at creation.  A
+                                   hint, for the size of teams and the length of emulated work */
 } __attribute__((aligned(128)));
 
 enum inv_slot_state { INV_SLOT_FREE = 0, INV_SLOT_LIVE = 1, INV_SLOT_DEAD = 2 };
 
 /* A parked worker that a lender may wake on a core that it gives up. */
 struct inv_parked {
-    _Atomic uint32_t bell; /* futex word; bumped by the thread that took the worker's bit */
+    _Atomic uint32_t bell; /* futex word; counted up by the thread that took the worker's bit */
     _Atomic int32_t tid;   /* kernel thread; writer: the process, before it sets the bit */
     _Atomic int32_t core;  /* core that the waker offers, INV_NO_CORE none; writer: waker */
 };
@@ -138,7 +139,7 @@ struct inv_parked {
 /* Statistics of a process; writers: its own threads, and for lent_used_ns the borrower. */
 struct inv_counters {
     _Atomic uint64_t lends, borrows, reclaims, evictions;
-    _Atomic uint64_t reclaim_wait_ns, reclaim_wait_max_ns; /* time from asking to having */
+    _Atomic uint64_t reclaim_wait_ns, reclaim_wait_max_ns; /* from asking for a core to having it */
     _Atomic uint64_t borrowed_ns;  /* core time that it used of other owners' cores */
     _Atomic uint64_t lent_used_ns; /* core time that other processes used of its cores */
     _Atomic uint64_t held_ns;      /* core time that it held cores, up to their last change */
@@ -162,24 +163,25 @@ struct inv_slot {
      * takes the worker, with fetch_and: the thread that cleared the bit wakes the worker */
     _Atomic uint32_t bell;     /* futex word of threads that wait in MPI (wait.h) */
     _Atomic uint32_t sleepers; /* how many of them sleep; writer: the process */
-    _Atomic int32_t home_tid; /* that thread: the process that hands it the core pins it there
-                                 in its sleep; writer: the process, before home */
+    _Atomic int32_t home_tid; /* thread that sleeps and needs `home`: the process that hands it the
+                                 core pins it there meanwhile; writer: the process, before home */
     _Atomic int32_t home;      /* core that the sleeping main thread needs back, or
                                   INV_NO_CORE; writer: the process */
-    _Atomic int32_t tokens;    /* how many it has taken, in pinned mode 0 or 1; writer: its
-                                  threads.  rmd gives them back when it dies */
+    _Atomic int32_t tokens;    /* how many the process has taken, in pinned mode 0 or 1; writers:
+                                  its threads.  rmd returns them when the process dies */
     _Atomic int32_t assigned;  /* anonymous mode: the core that the thread which joined runs on,
                                   INV_NO_CORE: any.  Writer: rmd, relaxed: one word */
-    _Atomic uint32_t binds;    /* 1: it binds its threads to their cores, 0: not yet.  Writer: the
-                                  process, when it joins or at its first OpenMP region; read,
-                                  relaxed, by a process that evicts one of its threads */
-    _Atomic uint32_t suspended; /* futex: 0 no; else its threads wait (hold/suspended.h), and rmd changes
-                                   the number at each look.  Writers: rmd; the process, to 0, when
-                                   rmd has been silent for long */
-    _Atomic uint32_t waits_on_signal; /* 1: it has the handler in which its threads wait then.
-                                         Writer: the process, before it is managed */
+    _Atomic uint32_t binds;    /* 1: the process binds its threads to their cores, 0: not yet.
+                                  Writer: the process, when it joins or at its first OpenMP region;
+                                  read, relaxed, by a process that evicts one of its threads */
+    _Atomic uint32_t suspended; /* futex: 0: not; else the process's threads wait
+                                   (hold/suspended.h), and rmd changes the number at each look.
+                                   Writers: rmd; the process, to 0, when rmd has been silent for
+                                   long */
+    _Atomic uint32_t waits_on_signal; /* 1: the process has the signal handler in which its threads
+                                         wait then.  Writer: the process, before it is managed */
 
-    /* --- constraint: written by the process, then seq bumped and rmd's bell rung */
+    /* --- constraint: written by the process, which then counts seq up and rings rmd's bell */
     _Atomic uint32_t constraint_seq __attribute__((aligned(64)));
     _Atomic uint32_t decided_seq; /* writer: rmd, the last constraint_seq it decided on; futex */
     _Atomic uint32_t min_cores, max_cores; /* 0: not set */
@@ -191,18 +193,20 @@ struct inv_slot {
      * double; 0.0 not known.  Writer: the process */
     _Atomic uint64_t rate_bits;
 
-    /* --- for rmd: what a core of this process has delivered of late, of a whole one, by its processor time over
-     * the time for which it has held cores (mpi-shim): a double, 0.1 to 1; 0.0 not known.  Its workload is in time
-     * of such cores then.  Writer: the process; relaxed: a figure by itself */
+    /* --- for rmd: what part of a whole core a core of this process has delivered of late: its
+     * processor time over the time for which it held cores (mpi-shim); a double, 0.1 to 1; 0.0: not
+     * known.  If it is known, the workload is in time of such cores.  Writer: the process; relaxed:
+     * a figure by itself */
     _Atomic uint64_t delivered_bits;
 
-    /* --- statistics, writer: rmd.  Core time that it had owned at settled_ns, and how many cores
-     * it has owned since then */
+    /* --- statistics, writer: rmd.  Core time that the process had owned at settled_ns, and how
+     * many cores it has owned since then */
     _Atomic uint64_t owned_ns, settled_ns;
     _Atomic uint32_t owned_cores;
 
-    /* --- for the other ranks of the job: are cores held in short waits (mpi-shim/measure/short_waits.h)?
-     * 0: they are lent.  Writer: the process, the job's first rank here */
+    /* --- for the other ranks of the job: are cores held in short waits (short_waits.h of
+     * mpi-shim)? 0: they are lent.  Writer: the process, if it is the job's first rank on this
+     * node */
     _Atomic uint32_t short_waits;
 
     struct inv_counters counters __attribute__((aligned(64)));
@@ -220,7 +224,7 @@ struct inv_arrival_line {
 struct inv_table {
     uint64_t magic;
     uint32_t version;
-    uint32_t ncores; /* 1..INV_MAX_CORES; emulated ones counted */
+    uint32_t ncores; /* 1..INV_MAX_CORES, also of emulated cores */
     uint32_t nslots; /* 1..INV_MAX_SLOTS */
     uint32_t mode;   /* enum inv_mode */
     uint32_t emulated; /* 1: synthetic topology, no thread is pinned */
@@ -236,33 +240,35 @@ struct inv_table {
      * are cores.  Pinned mode: 0 minus the threads that hold a token beside those that hold cores.
      * Writers: all processes; rmd gives back what a dead one had taken. */
     _Atomic int32_t free_tokens __attribute__((aligned(64)));
-    _Atomic uint32_t rmd_bell __attribute__((aligned(64))); /* futex: a constraint changed */
+    _Atomic uint32_t rmd_bell __attribute__((aligned(64))); /* futex: there is something for rmd,
+                                                               such as a new constraint */
     _Atomic uint32_t rmd_pid;
     _Atomic uint64_t owner_moves; /* how often a core has gone from one process to another by
                                      policy; writer: rmd.  Statistics only */
-    /* rmd pauses, and will look at rmd_bell before it sleeps on it again: no need to wake it.
+    /* 1: rmd pauses, and looks at rmd_bell before it sleeps there again, so it need not be woken.
      * Writer: rmd.  seq_cst, as rmd_bell is; partner: ring_manager in claim.c */
     _Atomic uint32_t rmd_busy;
     _Atomic uint32_t rmd_hurry; /* futex: a process waits for a decision; ends rmd's pause */
     /* bit i: line i is part of an arrival board; see arrival_board.c */
     _Atomic uint64_t arrival_lines_used[INV_ARRIVAL_LINES / 64] __attribute__((aligned(64)));
-    /* rmd has moved threads to other cores: what a thread knows of its affinity may be wrong.
-     * Writer: rmd, after it has */
+    /* Counts how often rmd has moved threads to other cores: what a thread knows of its affinity
+     * may be wrong when this has changed.  Writer: rmd, after it has moved them */
     _Atomic uint32_t confined_seq __attribute__((aligned(64)));
-    /* 1: rmd does not look for holders that are asleep (rmd/domain/watch/blocked.c); the process that begins
-     * to want a core rings rmd's bell.  Writers: rmd, and that process.  seq_cst; partner: rmd, which
-     * looks at `wanting` after it has written 1 */
+    /* 1: rmd does not look for holders that are asleep (rmd/domain/watch/blocked.c), and the
+     * process that begins to want a core rings rmd's bell.  Writers: rmd, and that process.
+     * seq_cst; partner: rmd, which looks at `wanting` after it has written 1 */
     _Atomic uint32_t unwatched;
-    /* events are to be written (trace_ring.h).  Writer: rmd, seq_cst, before it looks at the cores'
-     * words; partner: inv_core's transitions, which look after they have changed one */
+    /* 1: a trace is being taken, and events are written (trace_ring.h).  Writer: rmd, seq_cst,
+     * before it reads the cores' words; partner: the transitions of core.c, which read this after
+     * they have changed a word */
     _Atomic uint32_t tracing;
     _Atomic uint32_t trace_bell __attribute__((aligned(64))); /* futex: there is much to read */
 };
 
 /*
- * Where things are does not depend on anything in the table: a process that overwrites
- * the header cannot lead rmd or its peers outside their mapping.  The mapping always has
- * room for the largest table; untouched memory costs nothing.
+ * All offsets are constants: a process that overwrites the head of the table cannot lead rmd
+ * or its peers outside of their mapping.  The mapping always has room for the largest table;
+ * untouched memory costs nothing.
  */
 enum {
     INV_CORES_OFFSET = (sizeof(struct inv_table) + 127) & ~127,
@@ -274,8 +280,8 @@ enum {
     INV_TABLE_BYTES = INV_TRACE_OFFSET + INV_TRACE_RINGS * (int)sizeof(struct inv_trace_ring),
 };
 
-/* core < INV_MAX_CORES, slot < INV_MAX_SLOTS, line < INV_ARRIVAL_LINES: check what was read
- * from the table (inv_core_valid, inv_slot_valid) before it gets here. */
+/* core < INV_MAX_CORES, slot < INV_MAX_SLOTS, line < INV_ARRIVAL_LINES: callers check numbers that
+ * they have read from the table (inv_core_valid, inv_slot_valid). */
 static inline struct inv_core *inv_core_at(struct inv_table *t, unsigned core)
 {
     inv_assert(core < INV_MAX_CORES);
@@ -291,7 +297,7 @@ static inline struct inv_arrival_line *inv_arrival_line_at(struct inv_table *t, 
     inv_assert(line < INV_ARRIVAL_LINES);
     return (struct inv_arrival_line *)((char *)t + INV_ARRIVAL_OFFSET) + line;
 }
-/* What the process in the slot writes down for invade --report. */
+/* The record of the process in the slot, for invade --report. */
 static inline struct inv_record *inv_record_at(struct inv_table *t, unsigned slot)
 {
     inv_assert(slot < INV_MAX_SLOTS);
@@ -334,14 +340,15 @@ int inv_memory_resize(int fd, off_t bytes);
 /*
  * inv_table_create - make a table in anonymous shared memory (memfd).
  *   ncores, os_cpus  the cores; os_cpus[i] is core i's Linux CPU, or NULL when emulated
- *   nslots, mode     as above
+ *   nslots, mode     as in struct inv_table
  * Returns a CLOEXEC file descriptor that the caller owns, and maps the table at *out;
  * or -1 with errno of memfd_create, inv_memory_resize or mmap, or EINVAL for counts out of range.
  */
 int inv_table_create(unsigned ncores, const int *os_cpus, unsigned nslots, enum inv_mode mode,
                      struct inv_table **out);
 
-/* The same in memory of this process alone, which the child of a fork has a copy of.  NULL with errno. */
+/* The same in private memory of this process, of which the child of a fork has a copy.  NULL with
+ * errno. */
 struct inv_table *inv_table_private(unsigned ncores, const int *os_cpus, unsigned nslots,
                                     enum inv_mode mode);
 
@@ -351,8 +358,8 @@ struct inv_table *inv_table_private(unsigned ncores, const int *os_cpus, unsigne
  * Returns NULL with errno; EPROTO when the memory is no table of this version.
  */
 struct inv_table *inv_table_map(int fd, bool writable);
-/* The same, writable, for rmd, which has what the head of the table must say from elsewhere: only
- * that the memory is as large as a table and stays so is checked. */
+/* The same, writable, for a table of a former rmd, whose head rmd does not trust: checks only that
+ * the memory is as large as a table and that its size is sealed. */
 struct inv_table *inv_table_map_unread(int fd);
 void inv_table_unmap(struct inv_table *t);
 

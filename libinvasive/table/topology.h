@@ -19,18 +19,17 @@ struct inv_topology {
                                            are as far apart as the farthest step between
                                            them; [0] is INV_SAME_MACHINE */
     unsigned short speed[INV_MAX_CORES]; /* 1..INV_WHOLE_SPEED, that of the fastest cores */
-    uint64_t asked;            /* the same for the same list and first_only; not for two others, as
-                                  good as never */
-    unsigned unused;           /* CPUs that there was no room for */
+    uint64_t asked;            /* hash of cpu_list (or machine) and first_only */
+    unsigned unused;           /* number of CPUs that there was no room for */
     char description[128];     /* one line for people */
 };
 
 /*
  * inv_topology_detect - the processing units that this process may run on.
  *   cpu_list     NULL, or a list such as "0-3,8" that restricts them further
- *   first_only   of the hardware threads of a physical core only the first that is left
- * Returns 0; or -1 with errno: EINVAL the list is malformed, ENODEV none is left.  More
- * than INV_MAX_CORES are cut off, which the description says.
+ *   first_only   take only the first allowed hardware thread of each physical core
+ * Returns 0; or -1 with errno: EINVAL the list is malformed, ENODEV none is left.  Units
+ * beyond INV_MAX_CORES are left out, which the description says.
  */
 int inv_topology_detect(struct inv_topology *topology, const char *cpu_list, bool first_only);
 
@@ -53,7 +52,7 @@ static inline bool inv_topology_uneven(const struct inv_topology *t)
     return false;
 }
 
-/* These cores instead: the cores of a former rmd that was asked for the same. */
+/* Replaces the cores of *topology by those of a former rmd whose `asked` was the same. */
 void inv_topology_resume(struct inv_topology *topology, unsigned ncores, const int32_t *os_cpu,
                          const unsigned char *apart);
 

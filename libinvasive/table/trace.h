@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * trace.h - writes events into the ring of this process (trace_ring.h).  Called where a core's word
- * changes (core.c), and by what announces or waits.
+ * changes (core.c), and where the process announces a constraint or waits.
  */
 #ifndef INV_TRACE_H
 #define INV_TRACE_H
@@ -12,22 +12,27 @@
  * and rmd, which has a ring of its own.  Relaxed. */
 extern _Atomic unsigned inv_trace_ring;
 
-/* The reader sleeps for a tenth of a second between two looks: not now.  Thread safe. */
+/* Wakes the reader, which otherwise sleeps for a tenth of a second after each round.  Thread
+ * safe. */
 void inv_trace_wake_reader(struct inv_table *t);
 
-/* Write an event that is nothing but itself.  Only while the table's `tracing` is set. */
+/* Writes an event that is no change of a core's word.  `body` as enum inv_trace_kind says.  Only
+ * while the table's `tracing` is set; may wait for room.  Thread safe. */
 void inv_trace_write(struct inv_table *t, enum inv_trace_kind kind, uint64_t body);
 
-/* What a cell says of a change that is to come.  event NULL: there was no room, or no ring. */
+/* An intent in the ring. */
 struct inv_trace_intent {
-    struct inv_trace_event *event;
-    uint64_t head; /* by which the cell is known to be still this one's */
+    struct inv_trace_event *event; /* its cell; NULL: there was no room, or no ring */
+    uint64_t head;                 /* of the cell, as long as it is this intent's */
 };
 
 /*
- * inv_trace_intend - a core's word is about to change.
- * inv_trace_settle - and has, or has not.  Nothing, where the reader did not wait for that.
- * inv_trace_late   - it has, while tracing began.
+ * inv_trace_intend - writes the intent to change a core's word from `old` to `next`; may wait for
+ * room. inv_trace_settle - marks the intent: the word has changed, or not.  Does nothing if the
+ * cell has
+ *                    another event already.
+ * inv_trace_late   - writes a change that has been made without an intent, since tracing began
+ *                    meanwhile.
  */
 struct inv_trace_intent inv_trace_intend(struct inv_table *t, unsigned core, uint64_t old,
                                          uint64_t next);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * trace_file.h - the file that `invade --trace` leaves: a head, then chunks, in the byte order of
- * the machine.  invasive-trace(5) says what they mean; rmd (trace_writer.c) writes them, tools/invade/invade_trace.c the last one, and
- * tools/invasive_trace/format.py reads them.
+ * the machine.  invasive-trace(5) documents them.  rmd (trace_writer.c) writes them, except the
+ * last chunk, which tools/invade/invade_trace.c writes; tools/invasive_trace/format.py reads them.
  */
 #ifndef INV_TRACE_FILE_H
 #define INV_TRACE_FILE_H
@@ -19,13 +19,14 @@ struct inv_trace_file {
 };
 
 enum inv_trace_chunk_type {
-    INV_CHUNK_TABLE = 1,   /* a: cores, b: 1 emulated, 2 anonymous; inv_trace_first each */
+    INV_CHUNK_TABLE = 1,   /* a: cores, b: 1 emulated + 2 anonymous; inv_trace_first for each
+                              core */
     INV_CHUNK_EVENTS = 2,  /* a: ring; its lost events so far, then struct inv_trace_event */
     INV_CHUNK_PROCESS = 3, /* a: slot, b: pid, time: it joined; struct inv_trace_process */
-    INV_CHUNK_GONE = 4,    /* a: slot, b: pid; a word: 1 it lives on unmanaged */
-    INV_CHUNK_SITES = 5,   /* a: slot, b: pid; struct inv_trace_site */
-    INV_CHUNK_LAST = 6,    /* a: cores; the word of each */
-    INV_CHUNK_END = 7,     /* events, lost ones */
+    INV_CHUNK_GONE = 4,    /* a: slot, b: pid; a word: 1 the process runs on unmanaged */
+    INV_CHUNK_SITES = 5,   /* a: slot, b: pid; struct inv_trace_site for each site */
+    INV_CHUNK_LAST = 6,    /* a: cores; the word of each core */
+    INV_CHUNK_END = 7,     /* number of events, number of lost events */
     INV_CHUNK_REPORT = 8,  /* after END, by `invade`: JSON of invade(1), without call sites */
 };
 enum { INV_TRACE_REPORT_MOST = 1 << 26 };

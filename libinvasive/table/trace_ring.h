@@ -9,15 +9,19 @@
  *
  * Nothing is reordered, nor lost without being counted:
  * - A thread reserves a cell, writes the event into it as an *intent*, changes the core's word, and
- *   marks the cell as done (or void, when another was quicker).  If it is killed in between, the
- *   intent is there, and whether it came to pass says the word itself: its epoch counts changes, so
- *   the events of a core form a chain without a gap (old fields, new fields, epoch).
- * - The cell's first word says that it is complete: it is written last (release), and the reader,
- *   which acquires it, clears it before it gives the cell back.
- * - A full ring makes its writers wait for the reader; after a second without any progress of
- *   it events are counted as lost instead, until it is back.  rmd never waits: an event that finds
- *   no room in its own ring is lost at once, and counted.
- * The file is invasive-trace(5).
+ *   marks the cell as done (or void, when another thread has changed the word first).  If the
+ * thread is
+ *   killed in between, the intent is there, and the word itself tells whether it has changed: its
+ * epoch
+ *   counts changes, so the events of a core form a chain without a gap (old fields, new fields,
+ * epoch).
+ * - The cell's first word says that the cell is complete: it is written last (release).  The
+ * reader,
+ *   which acquires that word, clears it before it gives the cell back.
+ * - A full ring makes its writers wait for the reader.  After a second in which the reader makes no
+ *   progress, events are counted as lost until it goes on.  rmd never waits: if its own ring has no
+ *   room an event is lost at once, and counted.
+ * invasive-trace(5) documents the file.
  */
 #ifndef INV_TRACE_RING_H
 #define INV_TRACE_RING_H
@@ -35,18 +39,18 @@ enum {
     INV_TRACE_RMD = 16,
 #endif
     INV_TRACE_RINGS = INV_TRACE_RMD + 1,
-    INV_TRACE_NONE = INV_TRACE_RINGS, /* of a process that writes none */
+    INV_TRACE_NONE = INV_TRACE_RINGS, /* the process writes no events */
 };
 
 enum inv_trace_kind {
     INV_TRACE_CORE = 1,      /* a core's word has changed; `body` says how (trace.c) */
-    INV_TRACE_TOKEN = 2,     /* a token was taken (1), or returned (-1): `body` */
+    INV_TRACE_TOKEN = 2,     /* a token was taken (`body` 1) or returned (`body` -1) */
     INV_TRACE_WORKLOAD = 3,  /* announced: a double */
-    INV_TRACE_RANGE = 4,     /* announced: least cores, and in the upper half the most */
+    INV_TRACE_RANGE = 4,     /* announced: minimum of cores, and in the upper half the maximum */
     INV_TRACE_ITERATION = 5, /* announced: seconds of an iteration, a double */
     INV_TRACE_SPEEDUP = 6,   /* announced: cores in the upper half, a float in the lower one */
-    INV_TRACE_SLEEP = 7,     /* the main thread goes to sleep in a wait; `body`: its site */
-    INV_TRACE_WAIT = 8,      /* the wait is over: ns that it took, site << 48 */
+    INV_TRACE_SLEEP = 7,     /* the main thread goes to sleep in a wait; `body`: its call site */
+    INV_TRACE_WAIT = 8,      /* the wait is over: ns that it took | call site << 48 */
 };
 
 /* States of a cell. */
@@ -76,8 +80,9 @@ static inline uint64_t inv_trace_with_state(uint64_t head, unsigned state)
 
 struct inv_trace_ring {
     _Atomic uint64_t head; /* cells ever reserved; writers: threads of the process, by CAS */
-    _Atomic uint64_t lost; /* events without a cell */
-    _Atomic uint32_t stuck; /* the reader is not there; set by a writer, cleared by the reader */
+    _Atomic uint64_t lost; /* number of events that found no cell */
+    _Atomic uint32_t stuck; /* 1: the reader makes no progress; set by a writer, cleared by the
+                               reader */
     _Atomic uint64_t tail __attribute__((aligned(64))); /* cells ever read; writer: the reader */
     struct inv_trace_event event[INV_TRACE_EVENTS] __attribute__((aligned(64)));
 } __attribute__((aligned(4096)));
