@@ -8,14 +8,16 @@
 
 enum {
     LEAST_SAMPLES = 5,
-    WIDE = 4,   /* from this factor between the ends on, values are a factor apart */
-    SELDOM = 10, /* iterations between two searches, over those of the first */
+    WIDE = 4,   /* if high / low is at least this, values differ by a factor, else by a step */
+    SELDOM = 10, /* iterations between two searches, over those of the search before */
 };
-/* A value is better from this part of the best time down, if the difference is more than twice the errors of
- * both medians, and clearly worse from this part up.  A median with an error of less than EXACT is
- * known. */
+/* A value is better than the best one if its median is below WORTH times the best's, and the
+ * difference is more than twice the errors of both.  It is clearly worse, with few samples, above
+ * CLEARLY times the best's.  A median with a relative error of at most EXACT needs no more
+ * samples. */
 static const double WORTH = 0.99, CLEARLY = 1.5, EXACT = 0.005;
-/* Times that have changed for good: two blocks of samples with a median so far off. */
+/* Times have changed for good after two blocks of samples whose medians differ by at least this
+ * factor. */
 static const double CHANGED = 1.2;
 
 static int compare_times(const void *a, const void *b)
@@ -122,7 +124,7 @@ static void narrow_search(struct inv_tune *t)
     t->unusual = 0;
 }
 
-/* The value in use takes so long. */
+/* Judges the value in use by the median time of its iterations, and that median's error (ns). */
 static void judge(struct inv_tune *t, double median, double error)
 {
     double best = t->median_ns[t->best];
@@ -158,7 +160,7 @@ static void search_again(struct inv_tune *t)
     use(t, t->best);
 }
 
-/* A block of iterations after the search is over. */
+/* Judges a block of iterations after the search is over.  True: something has changed. */
 static bool watch(struct inv_tune *t)
 {
     double median = median_of(t->sample, t->samples);

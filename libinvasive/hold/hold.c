@@ -64,8 +64,8 @@ int inv_hold_take_only_token(void)
     return INV_HOLD_TOKEN;
 }
 
-/* A hold for a process that has `owned` cores and holds `held`, none of which is free: the token, if it
- * could not compute otherwise. */
+/* No core is free for a process that owns `owned` cores and holds `held`.  Returns the token, if
+ * the process has no core at all, else INV_HOLD_NONE. */
 static int token_instead(unsigned owned, unsigned held)
 {
     return owned || held ? INV_HOLD_NONE : inv_hold_take_only_token();
@@ -89,7 +89,7 @@ int inv_hold_acquire(void)
             continue;
         if (owned++ == 0)
             home = core;
-        /* If another is quicker, ask for it at once. */
+        /* If another process has taken the core meanwhile, this asks for it at once. */
         if (!held && inv_core_reclaim(t, core, inv_process.slot) == INV_RECLAIM_GOT) {
             inv_tool_arrived((int)core);
             return (int)core;
@@ -99,7 +99,7 @@ int inv_hold_acquire(void)
     if (!not_held)
         return token_instead(owned, ours);
     if (not_held == 1)
-        home = last; /* the search begins where it ends */
+        home = last; /* the search begins at the only core that is not held */
     int core = inv_core_borrow_near(t, home, inv_process.slot);
     if (core == INV_NO_CORE)
         return token_instead(owned, ours);
@@ -119,7 +119,7 @@ void inv_hold_reclaim_owned(void)
             inv_word_holder(w) != inv_own_name() && inv_word_holder(w) != INV_NOBODY &&
             !inv_word_reclaim(w) &&
             inv_core_reclaim(inv_process.table, core, inv_process.slot) == INV_RECLAIM_GOT)
-            inv_hold_release((int)core); /* given up between our two looks: offer it */
+            inv_hold_release((int)core); /* its holder has just given it up: offer it */
     }
 }
 
@@ -186,7 +186,8 @@ static bool regain_lent(int hold, bool current)
             (inv_core_is_held(hold) && (current || hold_is_current(hold)))); /* it has just been returned */
 }
 
-/* 0 while no thread holds the core: a hold on its way to another thread is not an idle one. */
+/* Clears the core's holder_tid: a hold on its way to another thread must not look like that of an
+ * idle thread.  False: another thread has the hold by now. */
 static bool leave_core(int hold)
 {
     int32_t me = own_tid();
@@ -233,9 +234,9 @@ int inv_hold_retake_idle(void)
         bool ours = inv_word_holder(w) == inv_own_name() && !inv_word_handed(w) &&
                     !atomic_load_explicit(&c->absent_tid, memory_order_relaxed);
         uint64_t cpu = ours && tid > 0 ? inv_thread_cpu_ns(tid) : 0;
-        /* The same twice: the thread slept all the time, or is gone, or no hold has begun.  (If a
-         * hold is about to begin all the same, the last thread to begin has it, and the other one
-         * finds out.) */
+        /* The same tid and CPU time as at the last call: the thread has slept all the time, or has
+         * ended, or no hold has begun.  (If a hold is about to begin nevertheless, the thread that
+         * begins last has it, and the other one finds out.) */
         bool idle = ours && seen.idle[core].tid == tid && seen.idle[core].cpu_ns == cpu &&
                     (tid == 0 || inv_thread_sleeps(tid));
         seen.idle[core].tid = ours ? tid : -1;
@@ -246,8 +247,9 @@ int inv_hold_retake_idle(void)
     return INV_HOLD_NONE;
 }
 
-/* Does the thread that holds that core sleep now, and has it since the last call for the most part, if that was
- * lately?  Its processor time costs a thirtieth of its state, so it is looked at first. */
+/* Does the thread that holds the core sleep now?  Not counted if it has computed for most of the
+ * time since the last call, and that was lately.  Reading its processor time takes a thirtieth of
+ * the time that reading its state takes. */
 static bool holder_sleeps(unsigned core, int32_t tid)
 {
     enum { LATELY_NS = 10000000 };
@@ -291,7 +293,7 @@ void inv_hold_lend(void)
     inv_assert(inv_hold == INV_HOLD_NONE);
 }
 
-/* The token beside holders of cores: until the process owns a core. */
+/* The verdict on the token of pinned mode, which a process keeps until it owns a core. */
 static enum inv_verdict check_only_token(void)
 {
     /* relaxed: a hint, which is looked at again at the next scheduling point */
@@ -328,7 +330,7 @@ enum inv_verdict inv_hold_poll(void)
     bool current = hold_is_current(inv_hold);
     enum inv_verdict verdict = current ? inv_hold_check(inv_hold) : INV_LOST;
     if (verdict == INV_LOST && inv_hold_is_lent)
-        return verdict; /* the thread knows, and is pinned to no core */
+        return verdict; /* the thread knows that it has lent the core, and is not pinned */
     if (verdict == INV_LOST && regain_lent(inv_hold, current))
         verdict = inv_hold_check(inv_hold);
     if (verdict == INV_LOST)

@@ -74,7 +74,7 @@ static int take_handed(int i)
     }
 }
 
-/* The hold of a woken worker: handed over, or borrowed on the waker's hint. */
+/* The hold of a woken worker: one that was handed over, or the core that its waker has named. */
 static int hold_of_woken(struct inv_parked *entry, int i)
 {
     inv_assert(inv_hold == INV_HOLD_NONE);
@@ -125,7 +125,8 @@ bool inv_worker_park(_Atomic uint32_t *word, uint32_t expected)
     if (!leave && inv_want_get(inv_process.table, inv_process.slot)) {
         leave = (hold = inv_hold_acquire()) != INV_HOLD_NONE;
         if (!leave)
-            inv_hold_reclaim_owned(); /* what was free when we asked may be another's now */
+            inv_hold_reclaim_owned(); /* a core that was free when we asked may be another process's
+                                         now */
     }
     while (!leave && atomic_load_explicit(&entry->bell, memory_order_acquire) == seen)
         inv_futex_wait(&entry->bell, seen, -1, true);

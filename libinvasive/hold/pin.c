@@ -33,13 +33,14 @@ static __thread bool evicted_from;
 static __thread uint32_t placing_seen;
 /* Has this thread been asleep where other threads may have pinned it elsewhere? */
 static __thread bool waker_pins;
-/* Of the thread that runs on the assigned core. */
+/* State of the thread that runs on the assigned core. */
 static __thread struct {
-    bool follows;   /* is it that thread? */
-    int seen, core; /* what the slot has said last, and the core that the thread is bound to for that, INV_NO_CORE: none */
+    bool follows; /* is this that thread? */
+    int seen;     /* the slot's `assigned` when the thread has read it last */
+    int core;     /* the core that the thread is bound to therefore, INV_NO_CORE: none */
     struct inv_sched_latency latency;
 } assigned = {.seen = INV_NO_CORE, .core = INV_NO_CORE};
-/* Of a thread that has been let go (inv_thread_let_go). */
+/* For inv_thread_let_go. */
 static __thread struct inv_sched_latency lent_latency;
 
 int inv_thread_core(void)
@@ -134,15 +135,15 @@ static void add_cores_here(struct inv_cpus *cpus, int but)
     }
 }
 
-/* Threads that hold a core while the kernel places them (strangers.h) may run on the domain's cores,
- * too. */
+/* The CPUs of threads that hold a core while the kernel places them (strangers.h): those of threads
+ * without a hold, and all cores of the domain. */
 static void spread_cpus(struct inv_cpus *cpus)
 {
     inv_wide_cpus(cpus);
     add_cores_here(cpus, INV_NO_CORE);
 }
 
-/* The calling thread to where the kernel may place it (strangers.h). */
+/* Sets the calling thread's affinity to those CPUs.  Returns 0 or -1. */
 static int spread_self(void)
 {
     struct inv_cpus cpus;
@@ -179,7 +180,7 @@ void inv_assigned_core_enable(void)
     assigned.follows = true;
 }
 
-/* Is it a core of this domain, and of the CPUs where threads of the process may run? */
+/* Is `core` one of this domain, and its CPU one where threads of the process may run? */
 static bool may_run_on(int core)
 {
     if (!inv_core_valid(inv_process.table, core) || !is_here((unsigned)core))
@@ -248,7 +249,7 @@ static bool cpus_of(int tid, struct inv_cpus *cpus)
     return syscall(SYS_sched_getaffinity, tid, sizeof *cpus, cpus) > 0;
 }
 
-/* May the calling thread run on the CPU alone? */
+/* Is this CPU the only one on which the calling thread may run? */
 static bool is_only_on(int cpu)
 {
     struct inv_cpus cpus;
@@ -286,7 +287,7 @@ static void pin_self(int hold)
     if (!inv_threads_are_bound())
         move_to(hold);
     else if (placing_seen % 2 != 0 && spread_self() == 0)
-        pinned_core = hold; /* on any core; as if it were on this one */
+        pinned_core = hold; /* the kernel places the thread, which counts as pinned to this core */
     else if (inv_pin(inv_process.table, 0, hold) == 0)
         pinned_core = hold;
     errno = saved;

@@ -14,11 +14,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Looks are PERIOD_NS apart at least, and PERIOD_NS / 8 for each stranger.  Strangers compute when they
- * take more than BUSY of a core between two looks, or want one, have it or wait for it, for more than WANTING
- * of the time: a stranger that yields beside a bound thread which spins may take next to nothing.  One that
- * wakes up for a moment waits often, too, but not always.  Strangers have stopped when they want less than
- * QUIET of a core at QUIET_LOOKS looks. */
+/* Samples are PERIOD_NS apart at least, and PERIOD_NS / 8 more for each stranger.  Strangers
+ * compute when they use more than BUSY of a core between two samples; or when they run or wait for
+ * a processor for more than WANTING of that time, since a stranger that yields beside a bound
+ * thread which spins may use next to nothing.  (A stranger that often wakes up for a moment waits
+ * as well, but not all the time.) Strangers have stopped when they use and wait for less than QUIET
+ * of a core in QUIET_LOOKS samples. */
 static const uint64_t PERIOD_NS = 10000000;
 static const double BUSY = 0.1, WANTING = 0.9, QUIET = 0.02;
 enum { QUIET_LOOKS = 20 };
@@ -28,7 +29,7 @@ static __thread bool own_threads __attribute__((tls_model("initial-exec")));
 
 void inv_creates_own_threads(bool own) { own_threads = own; }
 
-/* The environment is read once: the program may change it while another thread creates one. */
+/* The environment is read once: the program may change it while another thread creates a thread. */
 bool inv_creates_strangers(void)
 {
     if (own_threads)
@@ -61,7 +62,8 @@ void inv_stranger_begins(void)
 
 void inv_stranger_ends(void) { replace_stranger(own_tid(), 0); }
 
-/* Threads of the program may begin regions, and join.  relaxed: a guess. */
+/* Does this thread hold a core?  A thread of the program may begin a region and so join.  relaxed:
+ * a guess. */
 static bool holds_core(int32_t tid)
 {
     for (unsigned c = 0; c < inv_process.ncores; c++)
@@ -70,10 +72,11 @@ static bool holds_core(int32_t tid)
     return false;
 }
 
-/* What strangers have taken and wanted of cores between two looks, or since they began. */
+/* Processor time of all strangers between two samples, or since they began. */
 struct demand {
-    uint64_t taken_ns, wanted_ns;
-    unsigned strangers;
+    uint64_t taken_ns;  /* that they have used */
+    uint64_t wanted_ns; /* the same and that for which they waited for a processor */
+    unsigned strangers; /* their number */
 };
 
 static uint64_t since(uint64_t before, uint64_t now) { return now > before ? now - before : 0; }
@@ -85,7 +88,7 @@ static struct demand demand_since_last(void)
         int32_t tid = atomic_load_explicit(&inv_strangers.threads[i], memory_order_relaxed);
         struct inv_thread_time now = tid ? inv_thread_time(tid) : (struct inv_thread_time){0, 0};
         if (tid && now.ran_ns == 0)
-            replace_stranger(tid, 0); /* it has ended in a way that we do not see */
+            replace_stranger(tid, 0); /* it has ended without inv_stranger_ends */
         struct inv_seen_stranger *last = &inv_strangers.last.of[i];
         struct inv_thread_time before = tid == last->tid ? last->time : (struct inv_thread_time){0, 0};
         if (!holds_core(tid)) {
@@ -98,7 +101,7 @@ static struct demand demand_since_last(void)
     return sum;
 }
 
-/* taken, wanted: of one core */
+/* taken, wanted: as in struct demand, in cores */
 static void decide_placement(double taken, double wanted)
 {
     bool by_kernel = inv_placed_by_kernel();

@@ -2,8 +2,8 @@
 /*
  * suspended.c - see suspended.h.
  *
- * While the job is suspended, rmd changes the slot's word at each of its looks.  A word that does not
- * change for long is of an rmd that has ended, and no other one has been started.
+ * While the job is suspended, rmd changes the slot's word at each of its looks.  If the word does
+ * not change for long, rmd has ended and no other rmd has taken the tables over.
  */
 #define _GNU_SOURCE
 #include "libinvasive/hold/suspended.h"
@@ -17,7 +17,7 @@
 #define NAP_NS INT64_C(2000000000)
 #define SILENT_NS UINT64_C(30000000000) /* longer than a service takes to be started again */
 
-/* rmd has been silent.  False: it has written since. */
+/* Ends the suspension, since rmd has been silent.  False: rmd has changed the word meanwhile. */
 static bool resume_alone(_Atomic uint32_t *word, uint32_t seen)
 {
     if (!atomic_compare_exchange_strong(word, &seen, 0))
@@ -47,7 +47,7 @@ static void wait_in_handler(int signal)
 {
     int saved = errno;
     (void)signal;
-    if (inv_has_manager()) /* else it is the program's own, or of a moment ago */
+    if (inv_has_manager()) /* else the program has sent it, or rmd before the process left */
         inv_suspended_wait();
     errno = saved;
 }
@@ -59,7 +59,7 @@ void inv_suspended_install(void)
     bool has = !sigaction(INV_SUSPENDED_SIGNAL, NULL, &old);
     bool free = has && !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL;
     bool mine = has && !(old.sa_flags & SA_SIGINFO) && old.sa_handler == wait_in_handler;
-    /* relaxed: rmd sends what it finds out later a little later */
+    /* relaxed: if rmd reads it late, it sends its signal a little later */
     if (mine || (free && !sigaction(INV_SUSPENDED_SIGNAL, &ours, NULL)))
         atomic_store_explicit(&inv_own_slot()->waits_on_signal, 1, memory_order_relaxed);
 }

@@ -8,9 +8,9 @@
  * on a core that is its own.  A timer bounds every sleep; a holder that does not give the core back
  * within the reclaim bound is evicted.
  *
- * Where threads of the program that hold no core compute meanwhile, an own core is not lent, but
- * kept: the waiting thread stays pinned to it, and the kernel has room for one of them there.  One
- * for all threads that wait: the process's other cores are for its teams.
+ * If background threads compute meanwhile, an own core is not lent, but kept: the waiting thread
+ * stays pinned to it, and the kernel can run a background thread there.  All waiting threads
+ * together keep one core only, since the process's other cores are for its teams.
  */
 #define _GNU_SOURCE
 #include "libinvasive/hold/wait.h"
@@ -88,14 +88,14 @@ static void take_home(int core)
         home = core;
 }
 
-/* Is a hold that we could lend to be kept?  Not where it serves our own teams. */
+/* Should a hold be kept rather than lent?  Not if the process's own teams can use it. */
 static bool worth_keeping(void)
 {
     return atomic_load_explicit(&inv_waits.background_threads, memory_order_relaxed) > 0 &&
            !inv_want_get(inv_process.table, inv_process.slot);
 }
 
-/* Keeps the caller's hold, if no process asks for it and none is kept. */
+/* Keeps the caller's hold, if no process asks for it and the process keeps no other one. */
 static bool keep_hold(void)
 {
     int none = INV_HOLD_NONE;
@@ -110,7 +110,8 @@ static bool keep_hold(void)
     return keeps;
 }
 
-/* The caller's hold is a usual one again.  False: it has none, another thread has taken it. */
+/* The caller's hold is no kept one any more.  False: another thread has taken it, and the caller
+ * has none. */
 static bool stop_keeping(void)
 {
     int hold = inv_hold;
@@ -123,7 +124,7 @@ static bool stop_keeping(void)
     return false;
 }
 
-/* The hold that is kept, for a thread that needs one. */
+/* Takes the kept hold for the calling thread, which needs one.  INV_HOLD_NONE: there is none. */
 static int take_kept(void)
 {
     int hold = atomic_load_explicit(&inv_waits.kept_hold, memory_order_relaxed);
@@ -132,7 +133,7 @@ static int take_kept(void)
     return hold < 0 || held_by_us(hold) ? hold : INV_HOLD_NONE;
 }
 
-/* Gives a hold up that is no thread's any more; the thread that the caller evicted may compute there. */
+/* Gives a detached hold up; the thread that the caller evicted may compute there. */
 static void release_hold(int hold)
 {
     inv_hold_release(hold);
@@ -142,7 +143,7 @@ static void release_hold(int hold)
 static void lend_hold(void)
 {
     int hold = inv_hold_detach();
-    /* An own core rather than the borrowed one that the caller may hold: it can be asked back. */
+    /* The home is an own core, which can be reclaimed, if the caller holds a borrowed one, too. */
     if (hold >= 0) {
         int own = owned_by_us(hold) ? hold : inv_first_owned_core();
         take_home(own != INV_NO_CORE ? own : hold);
@@ -150,13 +151,11 @@ static void lend_hold(void)
     release_hold(hold);
 }
 
-/* One thread more waits. */
 static void start_waiting(void)
 {
     atomic_fetch_add_explicit(&inv_waits.threads, 1, memory_order_relaxed);
 }
 
-/* One thread less waits. */
 static void stop_waiting(void)
 {
     unsigned before = atomic_fetch_sub_explicit(&inv_waits.threads, 1, memory_order_relaxed);
@@ -192,7 +191,7 @@ static bool sleep_on_bell(uint32_t seen, int64_t timeout_ns)
 
 static void start_keeping(void);
 
-/* Lend what we keep, or keep what we have lent, as the other threads of the process go on. */
+/* Decides anew whether the thread's hold is lent or kept, by whether background threads compute. */
 static void reconsider_keeping(void)
 {
     bool kept = atomic_load_explicit(&inv_waits.kept_hold, memory_order_relaxed) != INV_HOLD_NONE;
@@ -241,7 +240,7 @@ static void change_home(int core)
         inv_core_offer(t, (unsigned)old, inv_process.slot);
 }
 
-/* An own core that is free; INV_HOLD_NONE: none is. */
+/* Takes an own core that is free; INV_HOLD_NONE: none is. */
 static int take_free_owned(void)
 {
     for (unsigned core = 0; core < inv_process.ncores; core++)
@@ -253,13 +252,14 @@ static int take_free_owned(void)
     return INV_HOLD_NONE;
 }
 
-/* Which cores a thread takes that needs one. */
+/* Which core a thread that needs one takes. */
 enum cores {
-    ANY_FREE, /* the first that is free: the thread comes to scheduling points, and can be asked for it */
-    OWNED     /* an own one, if there is one that no thread of the process has */
+    ANY_FREE, /* the first free one: the thread comes to scheduling points, where it can give it
+                 back */
+    OWNED     /* one of the process's own, if it has one that none of its threads holds */
 };
 
-/* One try to get a core: the one that was handed to us, an own one, any free one. */
+/* Tries once to get a core: the one that was handed to the thread, `core`, any free one. */
 static int try_hold(int core, enum cores which)
 {
     struct inv_table *t = inv_process.table;
@@ -279,8 +279,9 @@ static int try_hold(int core, enum cores which)
                                                                       : inv_hold_acquire();
 }
 
-/* How long (ns) to sleep for a core: until another process hands it to us.  But an idle worker of
- * our own that holds it only gives it up when it sees that we wait, and rings no bell. */
+/* How long (ns) to sleep until a core comes.  Another process that hands the core over rings the
+ * bell.  An idle worker of this process gives its core up when it sees that a thread waits, and
+ * rings no bell: so the sleep is short if the process holds a core. */
 static int64_t nap_ns(uint64_t left)
 {
     for (unsigned core = 0; core < inv_process.ncores; core++)
@@ -289,9 +290,9 @@ static int64_t nap_ns(uint64_t left)
     return (int64_t)left;
 }
 
-/* A thread that is to evict is awake this long (ns) before: timers and wake-ups come late, and by how
- * much is not known.  Shorter than the slice that it asks for (sched_latency.h), or its slice would be
- * over when it is needed. */
+/* A thread that will evict a borrower wakes up this long (ns) before the reclaim bound: timers and
+ * wake-ups come late by an unknown time.  Shorter than the slice that the thread asks for
+ * (sched_latency.h), so that its slice is not over at the bound. */
 static uint64_t early_ns(uint64_t bound)
 {
     return bound / EARLY_PART < EARLY_NS ? bound / EARLY_PART : EARLY_NS;
@@ -302,7 +303,7 @@ static uint64_t reclaim_bound_ns(void)
     return inv_reclaim_bound_ns(inv_process.table);
 }
 
-/* Take an own core from its borrower, whose time is over. */
+/* Takes an own core from its borrower after the reclaim bound. */
 static bool evict_from(int core)
 {
     unsigned evicted;
@@ -312,7 +313,7 @@ static bool evict_from(int core)
     return true;
 }
 
-/* Ask for an own core until it is there; evict when the bound has passed. */
+/* Asks for an own core and waits until it comes; evicts the borrower at the reclaim bound. */
 static int await_hold(enum cores which, uint64_t start, struct inv_sched_latency *latency)
 {
     uint64_t bound = reclaim_bound_ns();
@@ -344,8 +345,8 @@ static int await_hold(enum cores which, uint64_t start, struct inv_sched_latency
     }
 }
 
-/* The same, counted among the sleepers all the time, also while we only spin: the core is handed to
- * this thread then, and not to a parked worker that has no use for it. */
+/* The same.  The thread counts as a sleeper all the time, also while it spins, so that the core is
+ * handed to it, and not to a parked worker that has no use for it. */
 static int regain_hold(enum cores which, uint64_t start)
 {
     struct inv_sched_latency latency = {.changed = false};
@@ -387,7 +388,8 @@ static bool ask_or_evict(int core)
     return now - asked_ns >= reclaim_bound_ns() && evict_from(core);
 }
 
-/* A hold that is lent comes back now, or when its borrower gives it or has had its time. */
+/* Gets a lent hold back in order to keep it: at once, when its borrower gives it up, or at the
+ * reclaim bound. */
 static void start_keeping(void)
 {
     int core = owned_core(), hold = INV_HOLD_NONE;

@@ -29,8 +29,8 @@
 #define CACHE "/etc/ld.so.cache"
 
 enum {
-    OBJECTS = 1024,         /* of one process; what comes beyond is not looked at */
-    PATHS_BYTES = 1 << 18,  /* of all their names together */
+    OBJECTS = 1024,         /* of one process; further ones are not looked at */
+    PATHS_BYTES = 1 << 18,  /* of all their paths together */
     SCRIPTS = 4,            /* interpreters that are scripts themselves, as Linux has it */
     SCRIPT_LINE_BYTES = 256,
     VERSIONS = 256,         /* of one library that one object needs */
@@ -63,11 +63,11 @@ struct needs {
 struct walk {
     struct object objects[OBJECTS];
     unsigned count;
-    struct object openmp, cache; /* ours; the file CACHE.  base NULL: not there */
+    struct object openmp, cache; /* our libgomp.so.1; the file CACHE.  base NULL: not there */
     const char *library_path, *preload;
-    const char *interpreter; /* the program's */
+    const char *interpreter; /* the program's dynamic linker */
     struct needs needs;      /* of the object that is looked at */
-    char path[PATH_MAX];     /* that is tried */
+    char path[PATH_MAX];     /* where an object is looked for */
     char paths[PATHS_BYTES];
     size_t path_bytes;
 };
@@ -81,7 +81,7 @@ static const void *bytes_at(const struct object *o, uint64_t offset, uint64_t by
                ? o->base + offset
                : NULL;
 }
-/* So many of this type; NULL: the file is too short for them. */
+/* A pointer to `count` objects of this type in the mapped file; NULL: the file is too short. */
 #define AT(o, offset, type, count)                                                                 \
     ((const type *)bytes_at(o, offset, (uint64_t)(count) * sizeof(type), _Alignof(type)))
 
@@ -118,7 +118,7 @@ static bool is_elf(const struct object *o)
     return o->size >= EI_NIDENT && !memcmp(o->base, ELFMAG, SELFMAG);
 }
 
-/* Of the word size, byte order and processor of this code itself? */
+/* Has the object the word size, byte order and processor of this code? */
 static bool is_native(const struct object *o)
 {
     extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
@@ -361,7 +361,7 @@ static const char *keep_path(struct walk *w, const char *path, size_t length)
     return kept;
 }
 
-/* The file at `path` is an object of the process, if it is one at all. */
+/* Adds the file at `path` to the process's objects, if it is a native ELF file. */
 static bool load_object(struct walk *w, const char *path, const char *name,
                         const struct object *loader)
 {
@@ -461,7 +461,7 @@ static bool search_rpaths(struct walk *w, const char *name, const struct object 
     return false;
 }
 
-/* In the directories that a user or the program names. */
+/* Searches the directories that a user or the program names. */
 static bool search_named(struct walk *w, const char *name, const struct object *loader)
 {
     return search_rpaths(w, name, loader) ||
@@ -502,7 +502,7 @@ static void load_needed(struct walk *w, const char *name, const struct object *l
         search_list(w, defaults, name, NULL, loader);
 }
 
-/* What the user preloads behind ours, then everything that is needed, breadth first. */
+/* Loads what the user preloads after our libraries, then all needed objects, breadth first. */
 static void load_all(struct walk *w)
 {
     struct inv_preload_entry entry = {0};
@@ -519,7 +519,7 @@ static void load_all(struct walk *w)
                             &w->objects[i]);
 }
 
-/* One of our libraries. */
+/* Maps one of our libraries by its entry in LD_PRELOAD. */
 static bool map_entry(struct walk *w, struct object *o, const struct inv_preload_entry *entry)
 {
     const char *path = keep_path(w, entry->text, entry->length);
@@ -541,7 +541,7 @@ static bool find_openmp(struct walk *w)
     return false;
 }
 
-/* Does some object need what our OpenMP runtime has not?  Fills *image then. */
+/* Does an object need something that our OpenMP runtime lacks?  Fills *image then. */
 static bool needs_newer_openmp(struct walk *w, struct inv_image *image)
 {
     load_all(w);
@@ -568,7 +568,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* That of this process; NULL: not known. */
+/* The path of this process's dynamic linker; NULL: not known. */
 static const char *own_interpreter(void)
 {
     const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR), *found = NULL;
@@ -583,7 +583,7 @@ static const char *own_interpreter(void)
     return found ? (const char *)(bias + found->p_vaddr) : NULL;
 }
 
-/* The program's, or NULL. */
+/* The path of the program's dynamic linker, or NULL. */
 static const char *interpreter_of(const struct object *program)
 {
     const ElfW(Phdr) *s = segment(program, PT_INTERP);

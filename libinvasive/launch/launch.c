@@ -42,7 +42,8 @@ extern char **environ;
 enum {
     READY_FD = 3,
     LISTEN_FD = 4,
-    ABOVE_FD = 5, /* ours are this or higher, so that they can be moved to those */
+    ABOVE_FD = 5, /* descriptors of this file are this or higher, and are moved to those two in
+                     rmd */
     READY_TIMEOUT_MS = 10000,
     STACK_BYTES = 1 << 16,
     OLD_KERNEL_FDS = 65536, /* to be closed one by one before Linux 5.9 */
@@ -118,7 +119,7 @@ static pid_t pmi_server(void)
     return peer.pid;
 }
 
-/* When a process was started, in clock ticks: with its pid that names it once and for all. */
+/* When a process was started, in clock ticks: pid and start time identify a process for good. */
 static unsigned long long start_time(pid_t pid)
 {
     char path[32], text[1024];
@@ -240,8 +241,8 @@ static int detach_child(void *argument)
     _exit(0);
 }
 
-/* The environment without what is meant for ranks: a resource manager that is managed would
- * look for one. */
+/* Copies the environment without the variables of ranks: an rmd with these would look for a
+ * resource manager, as a managed process does. */
 static void copy_environment(char **to)
 {
     static const char *const not_ours[] = {"LD_PRELOAD=", "INVASIVE", "PMI", "OMPI_", "MPI"};
@@ -263,7 +264,7 @@ static int spawn_rmd(struct start *s)
     if (stacks == MAP_FAILED)
         return -1;
     s->stack = stacks + STACK_BYTES;
-    /* No handler may run in the clones: what it writes would be ours. */
+    /* No handler may run in the clones: it would write to this process's memory. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &mask);
     pid_t child = clone(detach_child, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, s);
@@ -276,7 +277,7 @@ static int spawn_rmd(struct start *s)
     return child > 0 ? 0 : -1;
 }
 
-/* "ready CORES", or what rmd had to say before it ended. */
+/* Waits until rmd writes "ready CORES".  False: *why has what rmd has written before it ended. */
 static bool wait_ready(int fd, char *why, size_t why_bytes)
 {
     size_t n = 0;
@@ -330,7 +331,7 @@ static int listen_on(const char *name)
     return fd;
 }
 
-/* That rmd may use: this process may be bound to a part of them. */
+/* The CPUs that rmd may use: this process may be bound to a part of them. */
 static bool find_cpus(struct inv_cpus *cpus)
 {
     pid_t launcher = pmi_server();

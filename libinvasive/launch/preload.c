@@ -25,13 +25,13 @@
 #define NS_PER_MS UINT64_C(1000000)
 
 enum {
-    /* For an rmd that is busy; the parent of a child of vfork is stopped meanwhile.  Without an
-     * answer the line is said. */
+    /* An rmd that is busy has this long to answer: the parent of a vfork's child is stopped
+     * meanwhile.  Without an answer the line is printed. */
     ASK_TIMEOUT_MS = 200,
     LINE_BYTES = 3 * INV_IMAGE_PATH_BYTES,
 };
 
-/* What is needed while a program is looked at: too much for the stack of a small thread. */
+/* Memory for the inspection of a program: too much for the stack of a small thread. */
 struct work {
     struct inv_image image;
     char path[PATH_MAX];
@@ -40,7 +40,7 @@ struct work {
 
 /* --- LD_PRELOAD */
 
-/* In which the variable is; NULL: it is not set. */
+/* The entry of `envp` that sets the variable; NULL: it is not set. */
 static char *const *find_variable(char *const envp[], const char *name)
 {
     size_t length = strlen(name);
@@ -132,8 +132,8 @@ static int ask_rmd(const char *socket, const struct inv_request *request, uint64
     return good && reply.status == INV_OK ? (int)reply.count : -1;
 }
 
-/* Is this the first process of the launch that wants to say so on this node?  Where no rmd can be
- * asked, the first rank. */
+/* Is this the first process of the launch on this node that has this to say?  Where no rmd can be
+ * asked: is it the first rank? */
 static bool is_first(const struct inv_image *image, char *const envp[])
 {
     const char *socket = value_of(envp, "INVASIVE_SOCKET");
@@ -149,7 +149,7 @@ static bool is_first(const struct inv_image *image, char *const envp[])
         request.launch = inv_hash_text(request.launch, image->object);
     uint64_t until_ns = inv_now_ns() + ASK_TIMEOUT_MS * NS_PER_MS;
     int first = socket && *socket ? ask_rmd(socket, &request, until_ns) : -1;
-    if (first < 0 && name > 0 && name < sizeof here - 1) { /* that of another node than the first */
+    if (first < 0 && name > 0 && name < sizeof here - 1) { /* the rmd of a further node */
         snprintf(here, sizeof here, "@%.*s", (int)name, launch);
         first = ask_rmd(here, &request, until_ns);
     }

@@ -6,7 +6,7 @@
  * that one core: threads that the program makes itself, the number of processors that MPI, hwloc,
  * Python or C++ find.  So functions of the C library are interposed (we are preloaded): a new thread
  * begins with the affinity that the program had, and a pinned thread that asks for its own affinity
- * is told that one.
+ * is told the same.
  *
  * A pinned thread that binds itself stays where it is.  Programs bind each thread of a region to a
  * core of its own; but one worker may run several of these implicit tasks, and its core may be
@@ -43,7 +43,7 @@ struct inv_next inv_next;
 struct start {
     void *(*function)(void *);
     void *argument;
-    bool unpin;    /* it is not to inherit the core of the thread that creates it */
+    bool unpin;    /* it must not inherit the core of the thread that creates it */
     bool stranger; /* strangers.h */
 };
 
@@ -105,8 +105,9 @@ static bool is_openblas(const void *code)
     return strncmp(slash ? slash + 1 : info.dli_fname, "libopenblas", sizeof "libopenblas" - 1) == 0;
 }
 
-/* Leave of the mask, of all CPUs that the ranks of the node share, the rank's own.  A mask of fewer CPUs than
- * the domain has cores is a choice of the launcher, the program or its user, and stays. */
+/* Reduces the mask, if it has all CPUs that the ranks of the node share, to this rank's own CPU.  A
+ * mask of fewer CPUs than the domain has cores is a choice of the launcher, the program or its
+ * user, and stays. */
 static void show_share(size_t size, cpu_set_t *mask)
 {
     int cores = inv_getenv_count("INVASIVE_CORES"), ranks = (int)inv_ranks_here();
@@ -126,7 +127,7 @@ static void show_own_mask(size_t size, cpu_set_t *mask)
     memcpy(mask, &inv_process.own_mask, size < known ? size : known);
 }
 
-/* Is it that of a thread which the program has left where the launcher had bound it? */
+/* Has the thread with this mask still the binding of the launcher, which we have widened? */
 static bool is_widened(size_t size, const cpu_set_t *mask)
 {
     struct inv_cpus cpus;

@@ -32,8 +32,9 @@
 #endif
 
 static const int64_t decision_limit_ns = 1000000000;
-/* A decision takes some microseconds once rmd is awake; to sleep meanwhile would cost another wake.
- * Less where the core may be another process's. */
+/* How long to spin for a decision: it takes some microseconds once rmd is awake, and to sleep
+ * meanwhile would cost another wake-up.  Less in anonymous mode, where another process may need the
+ * core. */
 enum { DECISION_SPIN_NS = 100000, ANONYMOUS_SPIN_NS = 5000, SPIN_LOOKS = 16 };
 
 /* Constraints are written by one thread at a time; decisions are awaited outside the lock. */
@@ -102,7 +103,8 @@ static bool has_range(struct inv_slot *slot)
            atomic_load_explicit(&slot->max_cores, memory_order_relaxed);
 }
 
-/* Before it is in the slot: that a range is none any more is worth an event, too. */
+/* Writes the events of a new constraint, before the constraint is in the slot: the end of a range
+ * is an event, too. */
 static void trace_constraint(struct inv_slot *slot, const struct inv_constraint *c)
 {
     struct inv_table *t = inv_process.table;
@@ -201,7 +203,7 @@ static struct inv_claim unmanaged_claim(void)
     return (struct inv_claim){.owned_cores = cores, .held_cores = cores, .managed = false};
 }
 
-/* What a process computes on that owns no core, since there are more processes than cores. */
+/* The claim of a process in anonymous mode, where no process owns a core. */
 static struct inv_claim claim_of_tokens(void)
 {
     int32_t tokens = atomic_load_explicit(&inv_own_slot()->tokens, memory_order_relaxed);
@@ -260,9 +262,9 @@ int inv_invade(const struct inv_constraint *constraint, enum inv_blocking blocki
     return request_cores(constraint, blocking, claim);
 }
 
-/* Is this what has been announced and, for a blocking caller, decided?  No lock, and nothing is
- * written.  A thread that sees a word of a constraint while another thread writes it sees `writing`
- * or, where that is over, the new number: acquire, partner is write_constraint. */
+/* Is this constraint the announced one and, for a blocking caller, decided?  Takes no lock and
+ * writes nothing.  A thread that reads a word of a constraint that another thread is writing also
+ * sees `writing` or, after that, the new number: acquire, partner is write_constraint. */
 static bool is_in_force(const struct inv_constraint *c, enum inv_blocking blocking)
 {
     struct inv_slot *slot = inv_own_slot();
@@ -296,7 +298,7 @@ int inv_retreat(void)
     return 0;
 }
 
-/* What is in force, as this process has written it. */
+/* The constraint in force, as this process has written it. */
 static struct inv_constraint read_announced(struct inv_slot *slot)
 {
     struct inv_constraint c = {

@@ -121,7 +121,8 @@ static void pass(struct inv_controls *all, struct point *p, int low, int high, i
     record_point(all, p, changed);
 }
 
-/* -1.  The first line says enough: the call comes in each iteration. */
+/* Sets errno and returns -1.  Prints one line for the first refusal only: the program calls in each
+ * iteration. */
 static int refuse(int error, const char *name, const char *why)
 {
     if (!atomic_exchange(&inv_recording.refused, true))

@@ -141,9 +141,9 @@ static void after_fork_in_child(void)
     inv_strangers_forget();
 }
 
-/* The thread that joined ends before the process does, and still has its hold.  The OpenMP runtime
- * has a destructor of its own, which knows the threads that could use it.  So not in the first
- * round. */
+/* The thread that joined ends before the process does: gives its hold up.  In the first round of
+ * destructors that is left to the OpenMP runtime's, which knows the threads that could use the
+ * hold. */
 static void joiner_ends(void *round)
 {
     if (round != &joining.joiner)
@@ -152,8 +152,8 @@ static void joiner_ends(void *round)
         inv_hold_lend();
 }
 
-/* Before a thread can join: a fork may come at any time then.  101: before load_tool, which calls a
- * tool. */
+/* Runs before any thread can join, since a fork may come at any time after that.  101: before
+ * load_tool, which calls a tool. */
 static void __attribute__((constructor(101))) begin(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
@@ -190,7 +190,8 @@ static bool is_bound_by_default(void)
     return inv_getenv("OMPI_MCA_orte_bound_at_launch") != NULL;
 }
 
-/* The domain's cores for the process, where its launcher has bound it to some of them. */
+/* Lets the process run on all cores of the domain, if its launcher has bound it to some of them by
+ * default. */
 static void widen_mask(void)
 {
     if (!is_bound_by_default())
@@ -232,7 +233,7 @@ static void join_once(int rank, int size, int local_size)
     atomic_store_explicit(&inv_trace_ring, slot, memory_order_relaxed);
     inv_record_begin();
     inv_suspended_install();
-    inv_suspended_wait(); /* a process of a suspended job: it has no core to begin with */
+    inv_suspended_wait(); /* a process of a suspended job has no core to begin with */
     acquire_first_hold();
     inv_assert(inv_hold != INV_HOLD_NONE && inv_hold_is_valid(inv_hold));
     if (joining.has_joiner)
@@ -256,7 +257,7 @@ bool inv_join(int rank, int size, int local_size)
     return inv_has_manager();
 }
 
-/* A table whose cores are this process's, none of them a certain CPU; NULL: no memory. */
+/* A table whose cores are all this process's, and stand for no certain CPUs; NULL: no memory. */
 static struct inv_table *own_table(unsigned ncores)
 {
     for (unsigned core = 0; core < ncores; core++)

@@ -80,8 +80,8 @@ static const char *rmd_path(char *path, size_t bytes)
     return INV_BINDIR "/rmd";
 }
 
-/* Connect to the launch's rmd on this node, which the first process starts.  A process that
- * connects while an rmd ends for want of processes is cut off, and comes back here. */
+/* Connects to the launch's rmd on this node, or starts it.  A process that connects while the rmd
+ * ends, for it has no members any more, is cut off and comes back here. */
 static int connect_to_node(void)
 {
     char path[4096], why[256];
@@ -107,8 +107,9 @@ static int connect_to_node(void)
     return -1;
 }
 
-/* Connect to the rmd of this process: the one that INVASIVE_SOCKET names, or on another node than
- * the launch's first that node's.  Sets *where.  -1 with errno, 0 if why has been said. */
+/* Connects to the rmd of this process: the one that INVASIVE_SOCKET names, or on a further node of
+ * the launch that node's.  Sets *where to its socket's name.  -1 with errno; errno 0: stderr has
+ * been told the reason. */
 static int reach_manager(const char **where)
 {
     *where = inv_getenv("INVASIVE_SOCKET");
@@ -158,7 +159,7 @@ bool inv_manager_ask(const struct inv_request *request, struct inv_reply *reply,
     }
 }
 
-/* On another node the environment does not say how many cores there are: its rmd knows. */
+/* Asks the rmd of a further node for its number of cores, which the environment does not say. */
 static bool node_answers(void)
 {
     struct inv_request request = inv_request_of(INV_OBSERVE);
@@ -186,8 +187,9 @@ bool inv_is_confined(void)
            !(inv_job_name(job, sizeof job) && strstr(text, job) != NULL);
 }
 
-/* A private rmd has all cores of invade, and learns the step's cores as its tasks join: so the size
- * of teams follows from the tasks.  Joined tasks may be bound to fewer cores by now. */
+/* Counts the cores of the Slurm step that this process is of.  invade's own rmd has all cores of
+ * invade, and learns the step's cores only as its tasks join; and a task that has joined may be
+ * bound to fewer. */
 static void count_step_cores(const char *where)
 {
     struct inv_cpus cpus;
@@ -195,8 +197,8 @@ static void count_step_cores(const char *where)
         atomic_store_explicit(&manager.cores, (unsigned)inv_cpus_count(&cpus), memory_order_relaxed);
 }
 
-/* Are we asked to be managed, and is an rmd there to do it?  Looked up once, when the
- * runtime decides on its default team size: without a manager that is the stock one. */
+/* For inv_manager_is_there: the OpenMP runtime asks when it decides on its default team size, which
+ * is the stock one without an rmd. */
 static bool environment_wants(void)
 {
     INV_UNDISTURBED;

@@ -60,7 +60,7 @@ void inv_record_restart(void)
     if (!r)
         return;
     if (atomic_exchange_explicit(&r->until_ns, 0, memory_order_relaxed))
-        return; /* stopped, and now goes on */
+        return; /* the record had been stopped, and now goes on */
     if (atomic_load_explicit(&r->functions, memory_order_relaxed))
         forget_functions(r);
     atomic_store_explicit(&r->cpu_start_ns, cpu_ns(), memory_order_relaxed);
@@ -122,8 +122,8 @@ void inv_record_name_module(char *to, const char *name)
     memcpy(to, name, length + 1);
 }
 
-/* A process that has got here was not killed.  A child that was made past the handlers of fork (_Fork,
- * the system call) and that calls exit has our memory and is not we. */
+/* Runs at exit: the process was not killed.  A child that was made without the handlers of fork
+ * (_Fork, the system call) has a copy of our memory, and must not close its parent's record. */
 static void __attribute__((destructor)) close_record(void)
 {
     struct inv_record *r = inv_own_record();

@@ -73,7 +73,7 @@ static struct room map_room(size_t bytes)
     errno = error;                                                                             \
     return result
 
-/* `envp` as the program is to have it, until the caller's block is left. */
+/* `envp` as the program gets it, until the caller's block is left. */
 #define FOR_PROGRAM(file, search, envp)                                                        \
     struct room room __attribute__((cleanup(unmap_room))) = map_room(inv_preload_room(envp));  \
     char *const *given =                                                                       \

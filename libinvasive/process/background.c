@@ -15,8 +15,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* SETTLED: shorter waits are not looked at.  Between two looks: FIRST_PERIOD at least, and
- * LONGEST_PERIOD at most, after looks that have found nothing. */
+/* SETTLED: the first measurement comes no earlier after the second sleep.  The time between two is
+ * FIRST_PERIOD, and grows to LONGEST_PERIOD while they find nothing. */
 static const uint64_t SETTLED_NS = 100000, FIRST_PERIOD_NS = 200000, LONGEST_PERIOD_NS = 4000000;
 /* PART: a thread counts as computing when it used at least this share of the interval (of one core).
  * TRACE: this share is enough if no thread has gone to sleep meanwhile, since on a machine that other
@@ -52,7 +52,7 @@ static double used_by_holders(struct inv_background *b, uint64_t now, bool keeps
     return used > 0 ? used : 0;
 }
 
-/* Is it time for a look?  Not before the first sleep of a wait, nor in a short wait: those cost nothing. */
+/* Is it time for a measurement?  Not in short waits, which so cost nothing. */
 static bool is_time(struct inv_background *b, uint64_t now)
 {
     if (b->now_ns)
@@ -62,8 +62,9 @@ static bool is_time(struct inv_background *b, uint64_t now)
     return now - b->since_ns >= SETTLED_NS;
 }
 
-/* How many threads without a hold are at work, by what they have computed between two looks.  A
- * thread that has run and has not gone to sleep since waits for its turn. */
+/* How many threads without a hold are at work, by what they have computed (ns) between two
+ * measurements that are `time` (ns) apart.  A thread that has run and has not gone to sleep since
+ * waits for its turn. */
 static int threads_at_work(struct inv_background *b, double computed, double time, bool slept)
 {
     inv_assert(time > 0);

@@ -117,8 +117,9 @@ static enum inv_tool_departure departure_reason(int hold)
     return inv_word_reclaim(inv_core_word(hold)) ? INV_TOOL_RECLAIMED : INV_TOOL_RETURNED;
 }
 
-/* The tool to tell, if there still is one; h is then about what it has heard.  Here and in what
- * follows the caller has the lock.  A process without a manager has no claim, so none of its cores is told. */
+/* The tool to tell, or NULL; *h becomes what that tool has heard.  The caller of this function and
+ * of the report_ functions below has the lock.  A process without a manager has no claim, so none
+ * of its cores is told. */
 static const struct inv_tool *update_tool(struct heard *h)
 {
     const struct inv_tool *tool = inv_process.standalone ? NULL : inv_tool_get();
@@ -172,7 +173,8 @@ void inv_tool_report_departure(int hold)
     unlock_heard(h);
 }
 
-/* Another thread of ours may have got the core again since: then its arrival tells of both. */
+/* Another thread of this process may have got the core again meanwhile: its arrival then reports
+ * the loss, too. */
 void inv_tool_report_loss(int hold)
 {
     if (hold < 0)
@@ -198,7 +200,7 @@ void inv_tool_left_domain(void)
     unlock_heard(h);
 }
 
-/* A tool that comes late hears what we hold. */
+/* Tells a tool that is registered late what the process holds. */
 static void report_holdings(void)
 {
     if (!inv_managed())

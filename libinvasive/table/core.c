@@ -61,8 +61,8 @@ static bool change_word(struct inv_table *t, unsigned core, inv_word *seen, inv_
     return moved;
 }
 
-/* rmd gives up here: members of a domain can write to its words all the time, and all users wait
- * for rmd.  What is not done then, rmd's next check does (inv_core_repair). */
+/* After this many tries rmd gives a change up: members can write to the domain's words all the
+ * time, and all users wait for rmd.  rmd's next check does it instead (inv_core_repair). */
 enum { RMD_TRIES = 100 };
 
 /* --- statistics.  Fields of words come from shared memory: slots are checked here. */
@@ -317,7 +317,8 @@ static bool is_parked(struct inv_table *t, unsigned slot)
     return atomic_load_explicit(&inv_slot_at(t, slot)->parked, memory_order_relaxed) != 0;
 }
 
-/* So many may be taken and parked again meanwhile; only a process that attacks rmd exceeds that. */
+/* Other threads may take and park workers meanwhile; only a process that attacks rmd causes more
+ * tries. */
 enum { TAKE_TRIES = 16 * INV_PARKED_MAX };
 
 int inv_parked_take(struct inv_table *t, unsigned whom)
@@ -428,7 +429,7 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
     unsigned owner = inv_word_owner(w) - 1;
     inv_assert(inv_word_holder(w) == INV_NOBODY && inv_word_reclaim(w));
     if (inv_word_owner(w) == INV_ELSEWHERE)
-        ring_rmd(t); /* which then looks by inv_core_is_free */
+        ring_rmd(t); /* rmd then calls inv_core_is_free */
     if (!inv_slot_valid(t, owner))
         return true;
     struct inv_slot *slot = inv_slot_at(t, owner);

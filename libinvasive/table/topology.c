@@ -35,9 +35,9 @@ static bool are_in_same(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_o
            hwloc_get_ancestor_obj_by_type(machine, type, b);
 }
 
-/* Outermost first: what holds them apart there does so further in, however the machine nests
- * caches and NUMA nodes.  Where there is nothing of a kind all share it, but for physical
- * cores, which hwloc may not know of. */
+/* The outermost level first: cores that differ there are taken to differ in all levels within,
+ * however the machine nests caches and NUMA nodes.  If the machine has no objects of a level, all
+ * cores share it; but where hwloc knows no physical cores, no two share one. */
 static enum inv_apart distance_between(hwloc_topology_t machine, hwloc_obj_t a, hwloc_obj_t b)
 {
     if (!are_in_same(machine, HWLOC_OBJ_PACKAGE, a, b))
@@ -87,7 +87,7 @@ static bool take_in_machine_order(struct inv_topology *t, hwloc_topology_t machi
     return all;
 }
 
-/* The machine that we run on, or the one described. */
+/* Loads this machine (description NULL), or the described one. */
 static bool load_machine(hwloc_topology_t *machine, const char *description)
 {
     if (hwloc_topology_init(machine))

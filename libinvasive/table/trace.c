@@ -32,8 +32,9 @@ static bool is_full(struct inv_trace_ring *r, uint64_t head)
     return head - atomic_load_explicit(&r->tail, memory_order_acquire) >= INV_TRACE_EVENTS;
 }
 
-/* Wait until the reader has been there.  Not where the writer is rmd, which never waits.  When
- * the trace ends meanwhile, what the caller is about to do comes after its end. */
+/* Waits until the reader has made room; not if the writer is rmd, which never waits.  False: there
+ * is no room.  If the trace ends meanwhile, the caller's event comes after its end and is not
+ * written. */
 static bool await_room(struct inv_table *t, struct inv_trace_ring *r, unsigned ring)
 {
     INV_UNCANCELLED; /* the caller may be in the middle of anything */
@@ -133,8 +134,8 @@ struct inv_trace_intent inv_trace_intend(struct inv_table *t, unsigned core, inv
     return intent;
 }
 
-/* Where an rmd was killed, the next one takes what there is, settled or not, and clears the cell,
- * which may be another event's by now: so only where it still says what we wrote. */
+/* After an rmd was killed, the next one takes all events, settled or not, and clears their cells.
+ * The cell may have another event by now, so it is changed only if it still has this intent. */
 void inv_trace_settle(struct inv_trace_intent intent, bool happened)
 {
     unsigned state = happened ? INV_TRACE_DONE : INV_TRACE_VOID;
