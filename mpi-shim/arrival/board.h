@@ -7,7 +7,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Before a collective, and only there: the first one sets up the arrival board. */
+/* Called by all ranks of c at the begin of a collective, and only there: the first call makes the
+ * arrival board, for which the ranks exchange messages. */
 void shim_comm_board(struct shim_comm *c);
 
 #pragma GCC visibility pop

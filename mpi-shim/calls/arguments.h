@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * arguments.h - are the arguments of a call good?  Arguments with errors are left to the blocking
- * function, so that the message has its name.
+ * arguments.h - are the arguments of a call valid?  Arguments with errors are left to the blocking
+ * function, so that MPI's message has the name of that function.
  */
 #ifndef SHIM_ARGUMENTS_H
 #define SHIM_ARGUMENTS_H

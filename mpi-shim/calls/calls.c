@@ -4,8 +4,8 @@
  * completion calls and tests.
  *
  * All follow one pattern.  The arguments of the non-blocking form are in a struct args.  A check_*
- * function calls it once for the wait engine.  The ranks that may wait for this one are rung.
- * Where the library calls the shim while it polls, its blocking function is called instead.
+ * function calls that form once for the wait engine.  The ranks that may wait for this one are
+ * rung.  If the library calls the shim while it polls, its blocking function is called instead.
  * Arguments that MPI will refuse go to the blocking function, which reports the error.
  */
 #include "mpi-shim/calls/calls.h"
@@ -47,7 +47,8 @@ static bool set_result(struct shim_wait *w, int result, const int *flag)
 
 /* --- point to point */
 
-/* The blocking function would have begun nothing: the receive must not take a later message. */
+/* The send has failed, so the blocking function would not have begun a receive: the receive must
+ * not take a later message. */
 static int cancel_exchange(struct shim_exchange *e)
 {
     if (e->receive != MPI_REQUEST_NULL) {
@@ -231,7 +232,7 @@ static bool check_testany(struct shim_wait *w)
                       &a->flag);
 }
 
-/* MPI_UNDEFINED, no request to wait for, is not 0 either. */
+/* The number is not 0 either if there is no request to wait for: MPI_UNDEFINED. */
 static bool check_testsome(struct shim_wait *w)
 {
     struct args *a = w->arg;

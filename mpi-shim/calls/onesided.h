@@ -8,8 +8,10 @@
 #pragma GCC visibility push(hidden)
 
 enum { SHIM_RANKS_ALL = -1 };
-/* Wake the target rank, which has to make progress.  Returns its domain rank. */
+/* Wakes the target `rank` of the window, or SHIM_RANKS_ALL, since the target has to make progress.
+ * Returns its domain rank. */
 int shim_wake_target(MPI_Win win, int rank);
+/* This process has begun (change 1) or ended (-1) a lock epoch of the window. */
 void shim_window_locked(MPI_Win win, int change);
 
 #pragma GCC visibility pop

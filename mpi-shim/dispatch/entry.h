@@ -23,15 +23,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A PMPI function that a variant calls: its name, where its address is to be stored, the guard that
- * replaces it in a managed process, and the entry's number (NULL and -1: not wrapped).  The last
- * element of a table has no name. */
+/* A PMPI function that a variant calls.  The last element of a table has no name. */
 struct shim_symbol {
     const char *name;
-    void **real;
-    void *guard;
-    int call;
-    bool optional;
+    void **real;   /* where the dispatcher stores the function's address */
+    void *guard;   /* that replaces it in a managed process; NULL: it is not wrapped */
+    int call;      /* the entry's number; -1: it is not wrapped */
+    bool optional; /* the library need not have it */
 };
 
 extern const struct shim_symbol shim_symbols[];
@@ -58,9 +56,9 @@ extern void *_Atomic shim_entry[SHIM_LEVELS][SHIM_CALLS];
 /* "PMPI_Send", and so on. */
 extern const char *const shim_names[SHIM_CALLS];
 
-/* Find the MPI library and fill the entries.  Returns the function for this call, which
- * `caller`, an address in the program, made; never NULL: the process ends, as
- * by the dynamic linker, where no library has the function.  (names.c: few calls get here then.) */
+/* Finds the MPI library and fills the entries.  Returns the function for this call, which the code
+ * at `caller` has made; never NULL: if no library has the function the process ends, as it does
+ * when the dynamic linker finds no symbol.  (names.c: few such calls get here.) */
 void *shim_resolve(enum shim_level level, enum shim_call call, const void *caller);
 
 /* Fortran functions have entries of their own on processors for which fortran.c has the code. */
@@ -68,11 +66,13 @@ void *shim_resolve(enum shim_level level, enum shim_call call, const void *calle
 #define SHIM_FORTRAN
 extern void *_Atomic shim_fortran_entry[];
 extern const char *const shim_fortran_names[];
-/* Where this thread's latest Fortran call of MPI came from; NULL once it has been taken. */
+/* Where this thread's latest Fortran call of MPI came from; NULL once a guard has taken it. */
 extern __thread const void *shim_caller;
+/* As shim_resolve, for the Fortran function with this number in shim_fortran_names. */
 void *shim_resolve_fortran(unsigned number, const void *caller);
 #endif
 
+/* The function that an entry leads to now. */
 static inline void *shim_target(enum shim_level level, enum shim_call call)
 {
     /* acquire: partner is the release store in set_entry (resolve.c) */

@@ -23,11 +23,11 @@
  * offset table. */
 #pragma GCC visibility push(hidden)
 
-/* On the fast path (fast_path.h). */
+/* For functions on the fast path (fast_path.h). */
 #define SHIM_INLINE static inline __attribute__((always_inline))
 
 struct shim_comm;
-/* Of the calling thread, which alone writes it. */
+/* State of the calling thread, which alone writes it. */
 struct shim_thread {
     uintptr_t frame;  /* of the guard at work; 0 none */
     const void *site; /* the program's return address */

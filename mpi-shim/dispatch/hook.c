@@ -18,7 +18,7 @@
 
 enum { OPAL_LOW_PRIORITY = 8 }; /* what Open MPI does by itself */
 
-/* Written by hook_set, and so in set-up only, but for `ucp_progress`. */
+/* Written by hook_set, so in set-up only; `ucp_progress` by threads that poll. */
 static struct {
     hook_polled *_Atomic polled;
     /* Polls from one call of the hook to the next.  relaxed: any value that it has had will do. */

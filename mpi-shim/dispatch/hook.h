@@ -6,8 +6,9 @@
 /* Flags of a poll.  YIELDS: the library yields the core afterwards.  ARRIVED: a message has just
  * arrived (UCX only), and the library should go on at once. */
 enum { HOOK_YIELDS = 1, HOOK_ARRIVED = 2 };
-/* `polls` were made since the last call; 0 with HOOK_ARRIVED.  Returns the number of polls until
- * the next call; 0: as set by hook_set.  With Open MPI it is always 8. */
+/* polls: how many polls there were since the last call; 0 with HOOK_ARRIVED.  how: the flags above.
+ * Returns the number of polls until the next call; 0: as set by hook_set.  With Open MPI the next
+ * call comes after 8 polls in any case. */
 typedef unsigned hook_polled(unsigned polls, unsigned how);
 
 /* From now on polled() is called from the library's progress engine, if the library can call it,

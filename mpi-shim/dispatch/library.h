@@ -15,10 +15,10 @@ typedef struct ompi_instance_t *MPI_Session;
 #else
 typedef int MPI_Session;
 #endif
-#define MPI_SESSION_NULL ((MPI_Session)0) /* none of Open MPI's, but none of a program's either */
+#define MPI_SESSION_NULL ((MPI_Session)0) /* no session has this value, in any library */
 #endif
 
-/* For messages to users.  MPI 5.0's standard interface may be of any library. */
+/* For messages to users.  The standard interface of MPI 5.0 does not tell the library. */
 #if defined(OPEN_MPI)
 #define SHIM_LIBRARY_NAME "Open MPI"
 #elif defined(MPICH_VERSION)

@@ -15,13 +15,13 @@
  *   3 or more, not the default   no                  no               HIDDEN
  *
  * SHOWN is for libraries that the process has from its start.  BOUND is for those that are loaded
- * later, most often privately: what is linked with such a library must find the entries,
- * and dlsym elsewhere finds what it finds without the shim.
+ * later, most often privately: objects that are linked with such a library must find the entries,
+ * and dlsym elsewhere must find the same as without the shim.
  *
  * When:
  * - At start, in the resolver of an indirect function, that is, while the dynamic linker relocates
- *   the dispatcher.  The executable comes after that, the libraries came before; what these have
- *   from the dispatcher and should not have is taken back (mend_object).
+ *   the dispatcher.  The executable comes after that, but the libraries came before: references of
+ *   these to names that are hidden now are redirected (mend_object).
  * - Later, when an object is loaded.  Each object asks for __gmon_start__ (crti.o of glibc), which no
  *   library has.  The dispatcher has it as an indirect function whose address is NULL, as
  *   it is without the shim.  The dynamic linker relocates a library before what is linked with it.
@@ -53,9 +53,9 @@ struct object {
 static struct {
     /* The dispatcher.  Written by find_ours at start, in the only thread that there is then. */
     struct object ours;
-    /* The last of the dynamic linker's list when it was scanned last, and its section.  Written by
-     * scan_objects, which runs in one thread at a time: at start, or under the dynamic linker's
-     * lock. */
+    /* The last object of the dynamic linker's list when it was scanned last, and its section.
+     * Written by scan_objects, which runs in one thread at a time: at start, or under the dynamic
+     * linker's lock. */
     struct {
         const struct link_map *map;
         const ElfW(Dyn) *section;
@@ -227,7 +227,7 @@ static void close_table(const struct scan *scan)
         protect_pages(from, from + scan->end * sizeof *objects.ours.versions, PROT_READ);
 }
 
-/* Does it have functions of MPI, or the one that MPICH polls with? */
+/* Does the object define functions of MPI, or the one by which MPICH polls? */
 static bool is_provider(const struct object *o)
 {
     static const char *const names[] = {"PMPI_Init", "MPI_Init", "mpi_init_", "mpi_init_f08_",
@@ -260,8 +260,8 @@ static void show_names_of(const struct object *o, struct scan *scan)
     }
 }
 
-/* New objects are at the end of the list.  All are looked at again when the last one of those that
- * were seen is not there any more. */
+/* The first object of the list that has not been scanned: new objects are at its end.  If the last
+ * scanned one has been unloaded, all are scanned again. */
 static const struct link_map *first_unseen(void)
 {
     for (const struct link_map *map = _r_debug.r_map; map && objects.seen.map; map = map->l_next)
@@ -307,9 +307,10 @@ static uintptr_t next_definition(const struct name *name)
     return 0;
 }
 
-/* Redirects a reference to the dispatcher, whose name is hidden now, to the next definition, or to
- * NULL.  One that is not weak and has no other definition is left: the entry says what is missing.
- * The page, which may have been made read-only, stays writable. */
+/* Redirects a reference to a name of the dispatcher that is hidden now to the next definition, or
+ * to NULL.  A reference that is not weak and has no other definition stays: the entry tells the
+ * user what is missing.  The reference's page, which may have been made read-only, stays
+ * writable. */
 static void mend_reference(const struct object *o, const ElfW(Rela) *r)
 {
     const ElfW(Sym) *symbol = &o->symbols[ELF64_R_SYM(r->r_info)];
@@ -371,14 +372,14 @@ static void (*scan_at_start(void))(void)
     scan_objects(&scan);
     for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next)
         mend_object(map);
-    /* What is relocated from now on comes later. */
+    /* From now on objects that are relocated are scanned by scan_at_load. */
     set_state(find_symbol(&objects.ours, &loaded), BOUND);
     close_table(&scan);
     return do_nothing;
 }
 
 static void started(void) __attribute__((ifunc("scan_at_start")));
-/* Has the dynamic linker ask for it. */
+/* A reference by which the dynamic linker calls that resolver. */
 static void (*const volatile at_start)(void) __attribute__((used)) = started;
 
 /* --- when an object is loaded */

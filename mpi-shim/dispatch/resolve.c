@@ -3,9 +3,9 @@
  * resolve.c - the dispatcher: finding the MPI library of this process at the first MPI
  * call, and the variant of the shim that speaks its binary interface.
  *
- * The dispatcher is preloaded into everything that a launch starts and is linked to no
- * MPI.  The program brings one: linked, or loaded privately by a plug-in or an interpreter;
- * then it is what the caller's own object is linked with.
+ * The dispatcher is preloaded into all programs of a launch and is linked to no MPI library.
+ * The program brings one: it is linked to the library, or a plug-in or an interpreter loads
+ * the library privately; then the object that makes the first call is linked to it.
  *
  * Why both MPI_X and PMPI_X: Open MPI's Fortran functions call PMPI_X, and so does a
  * profiler.  With entries of both kinds a call goes program -> profiler's MPI_X -> our
@@ -41,10 +41,11 @@ static struct {
     void *handle;       /* dlopen's; it stays open: addresses in it are kept */
     void *scope;        /* where MPI_X is looked up for what the program would get */
     uintptr_t from, to; /* the library's addresses */
-    /* What a call does without us: MPI_X is the next one in search order, PMPI_X the library's. */
+    /* The functions that are called without the shim: MPI_X is the next in search order, PMPI_X the
+     * library's. */
     void *own[SHIM_LEVELS][SHIM_CALLS];
     void *guard[SHIM_CALLS];   /* the variant's; NULL: not wrapped */
-    bool profiled[SHIM_CALLS]; /* the next MPI_X is another's than the MPI library's */
+    bool profiled[SHIM_CALLS]; /* the next MPI_X is not the MPI library's, but a profiler's */
 } mpi = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP};
 
 /* --- entries */
@@ -63,8 +64,8 @@ static void set_call(int call, bool wrap)
     set_entry(SHIM_PMPI, call, wrapper ? wrapper : mpi.own[SHIM_PMPI][call]);
 }
 
-/* What management begins with, and a rank that does not want it tells the others in; sessions may
- * be opened again after the last. */
+/* Is this a function in which management begins, or a rank that is not managed tells so to the
+ * others?  Its wrapper stays in force, since sessions may be opened again after the last one. */
 static bool is_beginning(int call)
 {
     return call == SHIM_CALL_Init || call == SHIM_CALL_Init_thread || call == SHIM_CALL_Finalize ||
@@ -73,7 +74,8 @@ static bool is_beginning(int call)
            call == SHIM_CALL_Intercomm_create_from_groups;
 }
 
-/* For the variant: from now on the wrappers, or the library's own functions. */
+/* Called by the variant: from now on entries lead to the wrappers, or to the library's own
+ * functions. */
 static void wrap_all(bool wrap)
 {
     for (int call = 0; call < SHIM_CALLS; call++)
@@ -86,7 +88,7 @@ struct span {
     uintptr_t address, from, to;
 };
 
-/* dl_iterate_phdr: the addresses of the object that has this one. */
+/* For dl_iterate_phdr: notes the address range of the object that contains an address. */
 static int has_address(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct span *span = arg;
@@ -122,7 +124,8 @@ static void *object_of(const void *address)
     return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* The library that has this function is the one; names are looked up in `scope`. */
+/* Is the library that has this function the process's MPI library?  Names are looked up in
+ * `scope`. */
 static bool is_library_of(void *init, void *scope)
 {
     struct span span = {.address = (uintptr_t)init};
@@ -135,7 +138,7 @@ static bool is_library_of(void *init, void *scope)
     return mpi.handle != NULL;
 }
 
-/* dl_iterate_phdr: an object whose file is called libmpi*, and that has PMPI_Init. */
+/* For dl_iterate_phdr: finds an object whose file is called libmpi*, and that has PMPI_Init. */
 static int is_mpi_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
@@ -297,7 +300,7 @@ static void fill_entries(void)
     wrap_all(false);
 }
 
-/* The thread that was in the middle of it is not in the child; what it has found is. */
+/* The thread that was resolving is not in the child; what it has found is. */
 static void after_fork_in_child(void)
 {
     mpi.lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * clock.h - time in ticks of the processor's own counter, which costs 10 ns to read and
- * no call.  Ticks are for differences within a process; shim_clock_start measures how
- * long one is.
+ * no call.  Ticks are for differences within a process; shim_clock_start and
+ * shim_clock_measure find out how long a tick is.
  */
 #ifndef SHIM_CLOCK_H
 #define SHIM_CLOCK_H
@@ -35,7 +35,8 @@ static inline uint64_t shim_thread_cpu_ns(void)
     return inv_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Two calls some milliseconds apart: the first notes the time, the second measures. */
+/* Called in set-up, some milliseconds apart: the first notes the time, the second sets
+ * shim_clock.us. */
 void shim_clock_start(void);
 void shim_clock_measure(void);
 

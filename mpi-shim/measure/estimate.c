@@ -2,13 +2,14 @@
 /*
  * estimate.c - how much longer the program would have taken if no core had moved, see estimate.h.
  *
- * Without moving cores each of n ranks has a = C / n of the C cores.  In an iteration for which it
- * needed c core-seconds, while its main thread was useful for u, it would have been useful for
+ * If no core moved, each of n ranks would have a = C / n of the C cores.  In an iteration for which
+ * a rank needed c core-seconds, while its main thread was useful for u, that thread would be useful
+ * for
  *
  *     t = max(c / a, u)
  *
- * since it could not have used more than its own, and with fewer it was as quick as it can be.  An
- * iteration ends when its slowest rank is done, so it would have taken longer by max t - max u.
+ * since the rank could not use more than its a cores; if it used fewer, it was as quick as it can
+ * be.  An iteration ends when its slowest rank is done, so it would take longer by max t - max u.
  *
  * Every rank writes into its record how much t and u there have been so far, a sample: when it
  * arrives at the call in which an iteration ends, and when it has waited there.  The ranks wait for
@@ -31,8 +32,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The least distance of two samples.  APART_US: us for each domain rank, whose samples cost some
- * 0.1 us to read.  CPU_APART_US: where a sample takes a system call, for CPU time. */
+/* The least time between two samples.  APART_US: for each domain rank, whose samples cost some 0.1
+ * us to read.  CPU_APART_US: if a sample needs CPU time, which takes a system call. */
 enum { APART_US = 10, CPU_APART_US = 1000 };
 
 static bool oversubscribed(const struct shim_estimate *e) { return e->own < 1; }
@@ -83,9 +84,9 @@ static struct shim_sum read_sum(const struct inv_sample *s)
         (double)atomic_load_explicit((_Atomic uint64_t *)&s->useful_ns, memory_order_relaxed)};
 }
 
-/* What a rank had computed by then.  False: it has no sample after that yet.  Samples that are
- * written over meanwhile were long before: they say too much, by what the next interval lacks then.
- */
+/* What a rank had computed by the time `then` (ticks).  False: it has no sample after `then` yet.
+ * If its samples around `then` are overwritten meanwhile, later ones are read: the sum is too
+ * large, and the next interval too small by the same amount. */
 static bool interpolate_sum(const struct shim_estimate *e, struct inv_record *r, uint64_t then,
                             struct shim_sum *sum)
 {
@@ -102,11 +103,11 @@ static bool interpolate_sum(const struct shim_estimate *e, struct inv_record *r,
         after = before;
         ticks_after = ticks;
     }
-    if (!ticks_after) { /* the newest one is not after that: it may be it */
+    if (!ticks_after) { /* the newest sample is not after `then`, but may be at that time */
         *sum = before;
         return n && ticks == then;
     }
-    if (ticks > then && n < INV_SAMPLES) { /* before its first: since nothing */
+    if (ticks > then && n < INV_SAMPLES) { /* before the rank's first sample: it began with zero */
         before = (struct shim_sum){0, 0};
         ticks = e->began;
     }
@@ -118,7 +119,7 @@ static bool interpolate_sum(const struct shim_estimate *e, struct inv_record *r,
 
 /* --- intervals */
 
-/* Adds an interval, in which these have computed so much more. */
+/* Adds the interval from e->then to `now`, the sums of the domain ranks at its ends. */
 static void add_piece(struct shim_estimate *e, const struct shim_sum *now, int domain_ranks)
 {
     double slowest = 0, useful = 0, of_core = 0, all = 0;
@@ -144,7 +145,7 @@ static void store_ns(_Atomic uint64_t *to, double ns)
     atomic_store_explicit(to, (uint64_t)ns, memory_order_relaxed);
 }
 
-/* False: another rank has no sample after it yet. */
+/* Adds the interval that ends at `end` (ticks).  False: a rank has no sample after it yet. */
 static bool judge_piece(struct shim_estimate *e, struct inv_record *r, uint64_t end)
 {
     struct shim_sum now[INV_MAX_SLOTS];
@@ -164,7 +165,7 @@ static bool judge_piece(struct shim_estimate *e, struct inv_record *r, uint64_t 
     return true;
 }
 
-/* Without room two intervals become one. */
+/* An interval ends.  If there is no room, it becomes a part of the next one. */
 static void end_piece(struct shim_estimate *e, struct inv_record *r, uint64_t now)
 {
     if (e->count == SHIM_ESTIMATE_PENDING)
@@ -182,7 +183,7 @@ static void end_piece(struct shim_estimate *e, struct inv_record *r, uint64_t no
 
 /* --- iterations */
 
-/* What there has been, with the part of an iteration that has not ended. */
+/* What this rank has computed, with the part of an iteration that has not ended. */
 static struct shim_sum current_sum(const struct shim_estimate *e, struct inv_record *r,
                                    double useful_ns, double core_ns)
 {

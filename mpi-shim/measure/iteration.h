@@ -16,7 +16,7 @@
 
 enum {
     SHIM_CLASSES = 16,
-    SHIM_CLASS_WINDOWS = 0, /* no iterations: windows of time; and what classes had no room */
+    SHIM_CLASS_WINDOWS = 0, /* windows of time, and iterations whose class had no room */
 };
 
 /* Sums over all iterations of the class so far. */

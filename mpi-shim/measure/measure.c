@@ -39,7 +39,7 @@ void shim_scalability_add(struct shim_scalability *s, double cores, double rate)
     struct shim_scalability_bin *b = &s->bin[bin_of(cores)];
     s->added++;
     if (s->added - b->latest > STALE)
-        b->weight = 0; /* of another time: the work has changed since */
+        b->weight = 0; /* the measurements are old: the work has changed since */
     b->latest = s->added;
     if (b->weight < MOST_WEIGHT)
         b->weight++;
@@ -49,7 +49,8 @@ void shim_scalability_add(struct shim_scalability *s, double cores, double rate)
     b->rate = b->weight == 1 ? rate : b->rate + (rate - b->rate) * share;
 }
 
-/* The bins that say something, in order of cores; a bin's mean stays in its bin. */
+/* The points of the bins that have measurements, in order of cores: the mean of a bin is within
+ * it. */
 static unsigned collect_points(const struct shim_scalability *s, struct point *out)
 {
     unsigned n = 0;
@@ -88,7 +89,8 @@ static double slope(struct point a, struct point b)
     return (b.rate - a.rate) / (b.cores - a.cores);
 }
 
-/* The upper hull of the origin, in p[0], and of what follows it. */
+/* Reduces the points, of which p[0] is the origin, to their upper hull.  Returns how many are
+ * left. */
 static unsigned make_concave(struct point *p, unsigned n)
 {
     unsigned m = 1;
@@ -101,7 +103,8 @@ static unsigned make_concave(struct point *p, unsigned n)
     return m;
 }
 
-/* On the hull of n >= 2 points; its last segment has no end. */
+/* The rate with `cores` cores by the hull of n >= 2 points; its last segment goes on without
+ * end. */
 static double rate_at(const struct point *p, unsigned n, double cores)
 {
     unsigned i = 1;

@@ -26,14 +26,14 @@ struct shim_scalability {
     uint64_t added;
 };
 
-/* An iteration was computed at this rate (1 / time) with so many cores on average.
+/* Adds a measurement: `rate` iterations in a unit of time, with `cores` cores on average.
  * Measurements that are not positive and finite are left out. */
 void shim_scalability_add(struct shim_scalability *s, double cores, double rate);
 
 /*
  * The graph that follows from the measurements, for at most `ncores` cores.  The points are
  * at whole numbers of cores, from the lowest measured to the highest; S of the first one is
- * its number of cores, unless one core was measured.  False when nothing was.
+ * its number of cores, unless one core was measured.  False when there is no measurement.
  */
 bool shim_scalability_graph(const struct shim_scalability *s, unsigned ncores,
                             struct inv_scalability *graph);

@@ -35,7 +35,7 @@ static inline void set_include(struct shim_phase_set *set, unsigned site)
     set->bits[site / 64] |= UINT64_C(1) << site % 64;
 }
 
-/* The call site's number.  Beyond the last one all are the last one. */
+/* The call site's number.  All sites for which there is no number have the last one. */
 static inline unsigned number_site(struct shim_phase *p, uint32_t key)
 {
     unsigned i = key % SHIM_PHASE_HASHED;
@@ -90,8 +90,8 @@ static void guess_period(struct shim_phase *p, uint32_t now, unsigned site)
     p->matched = p->period ? count_repeated(p, now, p->period) : 0;
 }
 
-/* Of the sites of the last period the one that was passed least often; of several the one
- * that the program has come to first. */
+/* The site of the last period that was passed least often; of several such sites the one that the
+ * program has come to first. */
 static unsigned choose_marker(struct shim_phase *p, uint32_t now)
 {
     unsigned passes[SHIM_PHASE_SITES] = {0}, best = 0;
@@ -128,7 +128,7 @@ static enum shim_phase_event search_period(struct shim_phase *p, unsigned site)
 
 /* --- iterations */
 
-/* Note the sites that this iteration has and the one before had not. */
+/* Counts the sites that this iteration has passed and the one before has not. */
 static void count_visits(struct shim_phase *p)
 {
     if (!memcmp(&p->set, &p->ended, sizeof p->set))
@@ -151,7 +151,8 @@ static enum shim_phase_event pass_marker(struct shim_phase *p)
     inv_assert(p->marker > 0 && p->left > 0);
     set_include(&p->set, (unsigned)p->marker - 1);
     if (event == SHIM_PHASE_BEGIN)
-        p->ended = p->set; /* so that the first one's other sites come once only */
+        p->ended = p->set; /* so that the other sites of the first iteration are counted once
+                              only */
     return event;
 }
 
@@ -178,7 +179,7 @@ void shim_phase_lengthen(struct shim_phase *p)
     unsigned best = SHIM_PHASE_SITES;
     if (!p->marker)
         return;
-    /* the one that comes and goes most often: the next loop outwards */
+    /* the site that comes and goes most often is of the next outer loop */
     for (unsigned s = 0; s < p->sites; s++)
         if (p->comings[s] >= COMINGS &&
             (best == SHIM_PHASE_SITES || p->comings[s] > p->comings[best]))

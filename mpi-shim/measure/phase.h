@@ -27,16 +27,16 @@ struct shim_phase_set {
 
 enum shim_phase_event {
     SHIM_PHASE_NONE,
-    SHIM_PHASE_BEGIN, /* an iteration begins here; what was before was none */
+    SHIM_PHASE_BEGIN, /* an iteration begins here; the calls before are of none */
     SHIM_PHASE_END,   /* an iteration ends here, `ended` is its set, and the next begins */
 };
 
-/* Zero-initialised: nothing is known. */
+/* Zero-initialised: nothing is known.  For one thread at a time. */
 struct shim_phase {
     int marker; /* number of the site where iterations begin, + 1; 0: searching */
-    bool begun; /* and has been passed */
-    uint32_t bundle, left; /* so many passes are one iteration; left until the next one */
-    struct shim_phase_set set, ended;
+    bool begun; /* the marker has been passed */
+    uint32_t bundle, left; /* passes of the marker in an iteration; those until the next one */
+    struct shim_phase_set set, ended; /* of the present iteration, and of the one before */
 
     /* numbers of call sites, in the order in which they were first seen */
     uint32_t key[SHIM_PHASE_HASHED]; /* 0: free */
@@ -45,8 +45,8 @@ struct shim_phase {
 
     /* while searching */
     uint32_t calls; /* so far; the last ones are in history */
-    uint32_t period, matched;
-    uint32_t last[SHIM_PHASE_SITES]; /* call, + 1; 0 never */
+    uint32_t period, matched; /* the guess, in calls; how many calls in sequence agree with it */
+    uint32_t last[SHIM_PHASE_SITES]; /* the site's latest call, + 1; 0: never */
     uint8_t history[SHIM_PHASE_HISTORY];
 
     /* sites of some iterations only: how often they have come and gone */
@@ -56,11 +56,11 @@ struct shim_phase {
 /* A synchronising call is made at the call site with this hash (not 0). */
 enum shim_phase_event shim_phase_call(struct shim_phase *p, uint32_t key);
 
-/* Is it at the site where iterations begin?  False: the call ends no iteration, and need not be reported once
- * that site has been passed in this iteration. */
+/* Is the call site with this hash the marker?  If not, its calls end no iteration, and need not be
+ * reported again in this iteration. */
 bool shim_phase_marks(struct shim_phase *p, uint32_t key);
-/* A call at the site where iterations begin, if it is no event; false when nothing has been done.
- *  */
+/* A call is made at the marker.  True: it ends no iteration, and has been counted.  False: nothing
+ * has been done, call shim_phase_call. */
 static inline bool shim_phase_pass(struct shim_phase *p)
 {
     if (p->left < 2)
@@ -69,19 +69,21 @@ static inline bool shim_phase_pass(struct shim_phase *p)
     return true;
 }
 
-/* The iterations of late were too short to be measured.  From now on a rarer call site is
- * where they begin, one of an outer loop; if there is none, several passes make one. */
+/* The latest iterations were too short to be measured.  From now on the marker is a rarer call
+ * site, one of an outer loop; if there is none, an iteration is twice as many passes of the
+ * marker. */
 void shim_phase_lengthen(struct shim_phase *p);
 
-/* This one was long: if it was several passes, let it be fewer. */
+/* The latest iteration was long: if it was several passes of the marker, halves their number. */
 void shim_phase_shorten(struct shim_phase *p);
 
-/* The call site is not passed any more: search again. */
+/* The marker is not passed any more: searches again. */
 void shim_phase_forget(struct shim_phase *p);
 
 /* A hash of the set, the same in all ranks that have made the same calls; not 0. */
 uint64_t shim_phase_hash(const struct shim_phase_set *set);
 
+/* The hash of a call site, for the functions above. */
 static inline uint32_t shim_phase_key(const void *call_site)
 {
     uint64_t h = (uint64_t)(uintptr_t)call_site * UINT64_C(0x9e3779b97f4a7c15);

@@ -8,10 +8,10 @@
 #include <string.h>
 
 enum state {
-    IDLE,  /* no iterations, or long ones, whose waits are long themselves */
+    IDLE,  /* no iterations, or long ones, whose waits are long, too */
     OPEN,  /* both modes are tried in turns */
-    KNOWN, /* one is better; the other one is tried now and then, */
-    CLEAR, /* or seldom, where it is much worse */
+    KNOWN, /* one mode is better; the other one is tried now and then */
+    CLEAR, /* one mode is much better; the other one is tried seldom */
 };
 
 enum {
@@ -19,15 +19,15 @@ enum {
     /* Windows of which one is for each mode. */
     KNOWN_WINDOWS = 64,
     CLEAR_WINDOWS = 512,
-    AHEAD_WINDOWS = 4, /* for which idle threads are told at once */
-    NEAR_WINDOWS = 4, /* apart at most: two windows whose iterations are compared */
-    LEAST_COUNT = 3,  /* ends of iterations in a window that says something */
-    LEAST_RATIOS = 4, /* before a mode is chosen */
-    MOST_VAIN = 4,    /* before both modes are taken to be the same */
+    AHEAD_WINDOWS = 4, /* for so many windows idle threads are told the mode in advance */
+    NEAR_WINDOWS = 4, /* largest distance of two windows whose iterations are compared */
+    LEAST_COUNT = 3,  /* ends of iterations in a window whose mean length counts */
+    LEAST_RATIOS = 4, /* ratios before a mode is chosen */
+    MOST_VAIN = 4,    /* long iterations, or times without one, before the state is IDLE */
 };
 #define LONGEST_NS (UINT64_C(1) << (WINDOW_BITS - 1))
-/* Iterations that are so much shorter are worth it that cores are held: one that is lent may be of use
- * elsewhere.  And so much shorter or longer ones are clear. */
+/* Cores are held if iterations then take less than WORTH of their time with cores lent: a lent core
+ * may be of use elsewhere.  The better mode is clear if the times differ by more than CLEARLY. */
 static const double WORTH = 0.97, CLEARLY = 0.15;
 
 static enum state state_of(uint32_t word)

@@ -8,7 +8,8 @@
  * tried, in windows of time that are the same in all ranks of a node.  One rank decides for all ranks of
  * the node, since the mode of one rank changes the iterations of all.
  *
- * Pure: times go in, a word comes out that the other ranks are to see; no clock, no MPI.
+ * Pure: times go in, and a word comes out that the caller shows to the other ranks; no clock, no
+ * MPI.
  */
 #ifndef SHIM_SHORT_WAITS_H
 #define SHIM_SHORT_WAITS_H
@@ -20,26 +21,29 @@ enum { SHIM_SHORT_WAIT_RATIOS = 8 };
 
 /* Belongs to the rank that decides.  Zero-initialised; for one thread. */
 struct shim_short_waits {
-    uint32_t word; /* what has been decided; 0: nothing, short waits are lent */
-    /* Ends of iterations in the latest window with one: how many, the first and the last. */
+    uint32_t word; /* the decision; 0: none yet, cores are lent in short waits */
+    /* The latest window in which iterations ended; when the first and the last one did; how
+     * many. */
     uint64_t window, first_ns, last_ns;
     unsigned count;
     /* The latest window of each mode that has not been compared yet: its number, and the mean length of
      * its iterations; 0: none. */
     uint64_t window_of[2];
     double mean_ns[2];
-    double ratio[SHIM_SHORT_WAIT_RATIOS]; /* the latest: length where waits hold over where they lend */
-    unsigned ratios;                /* so far */
-    unsigned vain;                  /* in sequence: long iterations, or none */
+    /* The latest ratios: length of iterations in windows that hold over those in windows that
+     * lend. */
+    double ratio[SHIM_SHORT_WAIT_RATIOS];
+    unsigned ratios; /* number of ratios so far */
+    unsigned vain;   /* long iterations, or times without one, in sequence */
 };
 
 /* The mode at the time `ns`, by the word of the rank that decides.
- *   ns  of a clock that all processes of the node share */
+ *   ns  CLOCK_MONOTONIC, which all processes of the node share */
 enum shim_short_wait_mode shim_short_waits_mode(uint32_t word, uint64_t ns);
-/* The time (ns) until which waits hold, by the present decision: the end of a window, some windows later
- * at most.  0: waits lend. */
+/* The time (ns) until which cores are held in short waits, by the present decision: the end of a
+ * window, some windows later at most.  0: they are lent. */
 uint64_t shim_short_waits_hold_until(uint32_t word, uint64_t ns);
-/* Adds an iteration of the usual kind that ended at `end_ns`.  Returns the word from now on. */
+/* Adds an iteration of the dominant class that ended at `end_ns`.  Returns the word from now on. */
 uint32_t shim_short_waits_add_iteration(struct shim_short_waits *w, uint64_t end_ns);
 /* Some time has passed without an iteration.  Returns the word from now on. */
 uint32_t shim_short_waits_no_iteration(struct shim_short_waits *w);

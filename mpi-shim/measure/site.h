@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * site.h - what call sites have shown so far: how long the program has waited there of late.  The wait
- * engine goes by it.  (Call-site statistics, for reports, are another thing: site_stats.h.)
+ * site.h - the history of call sites, for the wait engine: how long the program has waited there of
+ * late.  (Call-site statistics, for reports, are another thing: site_stats.h.)
  */
 #ifndef SHIM_SITE_H
 #define SHIM_SITE_H
@@ -12,19 +12,20 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What a call site has shown so far.  Written without a lock by any thread: a hint. */
+/* The history of a call site, and of all others with the same hash.  `log` and `quick` are written
+ * without a lock by any thread: hints. */
 struct shim_site {
     _Atomic uint32_t log;   /* weighted mean of shim_log of its waits, in ticks */
-    _Atomic uint32_t quick; /* since then, calls in a row that hardly waited */
-    /* Of the measured thread: which call site was noted in which iteration (workload.c). */
+    _Atomic uint32_t quick; /* calls in sequence since then that hardly waited */
+    /* Written by the measured thread: which call site was noted in which iteration (workload.c). */
     uint32_t noted;
     const void *where;
 };
 enum { SHIM_SITES = 1024 }; /* power of two */
 extern struct shim_sites {
     struct shim_site site[SHIM_SITES];
-    /* The last LATELY_US or so, and how much of it the rank has waited, in ticks.  Written by any
-     * thread that has waited (add_wait); relaxed: a hint. */
+    /* About the last LATELY_US of time, in ticks: its length, how much of it the rank has waited,
+     * and its end.  Written by any thread that has waited (add_wait); relaxed: a hint. */
     struct shim_lately {
         _Atomic uint64_t all, waited, end;
     } lately;
@@ -69,10 +70,10 @@ static inline uint64_t shim_site_expects(const struct shim_site *site)
     return log > 0 ? shim_exp(log) : 0;
 }
 
-/* A wait at the site has lasted from start to end (ticks), which is now. */
+/* A wait at the site has lasted from `start` until now, `end` (ticks). */
 void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end);
-/* Has this rank waited for less than a third of the last time?  One that waits more has something to
- * lend. */
+/* Has this rank waited for less than a third of the last LATELY_US?  A rank that waits more has
+ * much core time to lend. */
 bool shim_waits_little(void);
 
 #pragma GCC visibility pop

@@ -19,8 +19,8 @@
 enum { MAP = 1024, PROBES = 32 }; /* MAP: a power of two */
 enum { SITE_OTHER = 0 };          /* no room */
 enum { ADDRESS_BITS = 48, BEFORE_US = 10, UNASKED_US = 50 };
-enum { TRACED_US = 10 }; /* waits that are in a trace */
-enum { PUBLISH_NS = 1000000 }; /* not more often: that takes a system call */
+enum { TRACED_US = 10 }; /* the shortest wait that is in a trace */
+enum { PUBLISH_NS = 1000000 }; /* the least time between two updates, which take a system call */
 
 _Static_assert(SHIM_CALLS < 1 << (64 - ADDRESS_BITS), "a function's number fits beside an address");
 
@@ -30,11 +30,11 @@ static struct {
     _Atomic uint32_t map[MAP]; /* numbers of sites; 0 free; written once */
 } sites;
 
-/* Of the calling thread, which alone writes it. */
+/* State of the calling thread, which alone writes it. */
 static __thread struct {
     unsigned here; /* number of its latest call's site */
     bool main;
-    /* the wait whose CPU time has been asked for, when that was, and the answer */
+    /* the wait whose CPU time has been read (its start, ticks), when, and the CPU time */
     uint64_t wait_start, asked_ticks, cpu_ns;
 } thread __attribute__((tls_model("initial-exec")));
 
@@ -170,8 +170,7 @@ static uint64_t limit_ticks(uint64_t ticks, uint64_t us)
     return ticks < us * shim_clock.us ? ticks : us * shim_clock.us;
 }
 
-/* The CPU time that the wait took.  Where it was not read, the wait was short, or the thread
- * slept. */
+/* The CPU time that the wait took.  If it was not read, the wait was short, or the thread slept. */
 static uint64_t used_cpu_ns(uint64_t start, uint64_t end)
 {
     if (thread.wait_start != start)

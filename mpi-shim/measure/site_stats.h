@@ -29,8 +29,9 @@ static inline void shim_called(enum shim_call call, const void *address)
 /* Called by the main thread at the end of set-up.  `job` is the same in all processes that share
  * MPI_COMM_WORLD. */
 void shim_site_stats_start(uint64_t job);
-/* Both copy the classes of iterations into the record, `count` elements, and mark it as complete up
- * to now; so they are called after the slot's counters were written.  stop: nothing follows. */
+/* Both copy the `count` classes of iterations into the record and set the time until which the
+ * record is complete to now; so they are called after the slot's counters were written.  _stop: for
+ * the last time. */
 void shim_site_stats_publish(const struct shim_iteration_class *classes, unsigned count);
 void shim_site_stats_stop(const struct shim_iteration_class *classes, unsigned count);
 

@@ -17,9 +17,9 @@
  *
  *     W_i = cores of the domain * w_i / sum of w_j over the job's ranks in the domain
  *
- * in which what slows all of them down alike does not show.  It is announced when it has
- * changed for good (inv_steady): rmd moves ownership for imbalance that persists, and lending evens
- * out imbalance that comes and goes.  Only the thread that called MPI_Init is measured.
+ * so that anything which slows all ranks down alike does not change it.  W_i is announced when it
+ * has changed for good (inv_steady): rmd moves ownership for imbalance that persists, and lending
+ * evens out imbalance that comes and goes.  Only the thread that called MPI_Init is measured.
  */
 #include "mpi-shim/measure/workload.h"
 #include "libinvasive/base/assertion.h"
@@ -41,19 +41,21 @@
 #include <math.h>
 #include <string.h>
 
-/* SHORT: iterations below it on average are put together; on many cores longer ones, too.
- * PATIENCE: an iteration is not waited for longer than this and eight times the mean, or what it
- * may be until there is one.  RECENT:
- * see above.  SILENT: so many samples without a word from another rank, then it counts as an
- * average one. */
+/* WINDOW, SAMPLE, RECENT: see above.  SHORT: iterations that are shorter on average are put
+ * together; on many cores longer ones, too.  PATIENCE: the marker is given up if an iteration takes
+ * longer than this and eight times the mean length, or a guess of it before there is a mean.
+ * SILENT: a rank that has shown no w for this number of samples counts as an average one. */
 enum { WINDOW_US = 10000, SAMPLE_US = 10000, SHORT_US = 200, PATIENCE_US = 50000 };
 enum { DELIVERY_NS = 100000000, RECENT_NS = 1000000000, TRIAL = 16, GRAPH_SAMPLES = 16, SILENT_SAMPLES = 16 };
-static const double CHANGE = 0.05; /* smaller ones of a graph are not announced */
-static const double LEAST_USE = 0.001; /* of useful time, where the clock has not moved */
+static const double CHANGE = 0.05; /* smaller changes of a graph are not announced */
+static const double LEAST_USE = 0.001; /* least core time of useful time, if clocks have not
+                                          moved */
 static const double LEAST_DELIVERED = 0.1; /* by a core: less is no slow core but a mistake */
-static const double CLEARLY = 1.5; /* by so much more time another class takes over */
+static const double CLEARLY = 1.5; /* another class becomes dominant if it takes this times as
+                                      long */
 
-/* Beside the sums that others may see: the sample so far, in ns, and what came of samples. */
+/* Besides struct shim_iteration_class: the present sample of a class, in ns, and the results of
+ * samples. */
 struct class {
     double length, useful, cores;
     unsigned iterations, samples;
@@ -69,9 +71,9 @@ static struct {
     uint64_t spun;          /* ticks of waiting in which the thread kept its core */
     uint64_t idle_ns;       /* core time held while it slept */
     uint64_t lent_at, lent; /* ticks: the last lend, and all lends since the last recorded wait */
-    uint64_t lent_held_ns;  /* inv_held_ns() at the last lend, if */
-    bool lent_read;         /* it was read then */
-    uint64_t read_at;       /* ticks: when it was read last at a lend */
+    uint64_t lent_held_ns;  /* inv_held_ns() at the last lend, */
+    bool lent_read;         /* if it was read then */
+    uint64_t read_at;       /* ticks: the latest lend at which it was read */
 
     uint64_t deadline;         /* ticks: it ends with the wait that is over after this */
     double mean_us;            /* length of the iterations since the marker was chosen */
@@ -138,7 +140,7 @@ static void announce_graph(const struct class *c)
         work.graph = graph;
 }
 
-/* What another rank shows; 0: nothing yet, or nonsense. */
+/* The w that another rank shows; 0: none yet, or no valid one. */
 static double read_rate(unsigned slot)
 {
     double rate;
@@ -148,7 +150,8 @@ static double read_rate(unsigned slot)
     return rate > 0 && rate <= INV_MAX_CORES ? rate : 0;
 }
 
-/* The rank's part of what the job's ranks in the domain do; 0: not all have said it yet. */
+/* This rank's part of the w of all ranks of the job in the domain; 0: not all ranks show theirs
+ * yet. */
 static double share_of_job(double mine)
 {
     double sum = mine;
@@ -174,7 +177,7 @@ static void announce_workload(double rate)
         inv_announce_workload(work.workload.told);
 }
 
-/* The speed of the cores that the process holds now, of the fastest cores'; on average. */
+/* The mean speed of the cores that the process holds now; 1: that of the fastest cores. */
 static double speed_of_cores(void)
 {
     unsigned held = 0, sum = 0;
@@ -252,8 +255,8 @@ static unsigned class_of(uint64_t sites)
     return work.classes++;
 }
 
-/* How long to wait for the marker.  Of its first iteration nothing is known but how many calls it
- * has, and how long a call was waited for of late. */
+/* How long to wait for the marker.  Before the first iteration has ended, only the number of its
+ * calls, and the latest times between calls, are known. */
 static double patience_us(void)
 {
     double guess = shim_workload.phase.period * fmax(work.windows_us[0], work.windows_us[1]);
@@ -273,9 +276,10 @@ static void begin_iteration(uint64_t now)
     work.deadline = now + (uint64_t)(patience_us() * (double)shim_clock.us);
 }
 
-/* What the process held less what it held in waits; in any case one core, the thread's own,
- * and no more than there are.  With more processes than cores processor time counts, since the
- * thread shares its core; a wait that does not sleep yields, and uses little of it. */
+/* Core time of the iteration: what the process held, less what it held in waits; at least one core,
+ * the thread's own, and at most all cores.  With more processes than cores processor time counts,
+ * since the thread shares its core; a wait that does not sleep yields, and uses little processor
+ * time. */
 static double core_time(double useful)
 {
     double held = (double)(inv_held_ns(inv_now_ns()) - work.begin.held_ns);
@@ -286,8 +290,8 @@ static double core_time(double useful)
     return fmin(fmax(held - idle - spun, useful), useful * inv_process.ncores);
 }
 
-/* An iteration of the class whose w the rank announces has ended.  Emulated cores are not those
- * that a thread uses which holds one. */
+/* An iteration of the class whose w the rank announces has ended.  Not with emulated cores: a
+ * thread that holds one may run on any CPU. */
 static void learn_to_hold(unsigned k)
 {
     if (shim_world.me != 0 || inv_process.emulated)
@@ -359,7 +363,8 @@ static void pass_boundary(uint64_t now, bool waited)
     begin_iteration(now);
 }
 
-/* A marker that was found in this very window is waited for from here on. */
+/* The deadline of an iteration or a window has passed.  If the marker was found in this window, the
+ * wait for it begins now. */
 static void pass_deadline(uint64_t now)
 {
     if (work.begin.marked) {
@@ -372,12 +377,12 @@ static void pass_deadline(uint64_t now)
     begin_iteration(now);
 }
 
-/* --- what the wait engine tells */
+/* --- called by the wait engine */
 
-/* Whatever may happen to the phase from now on, no site has been noted since. */
+/* Begins a new number for `noted`, since the phase may change: no site has been noted with it. */
 static void forget_notes(void) { shim_workload.iteration += 2; }
 
-/* At the call in which an iteration ends. */
+/* Called at the call in which an iteration ends. */
 static void estimate_arrival(void)
 {
     uint64_t now = shim_ticks();
@@ -436,7 +441,7 @@ void shim_workload_regained(void)
 
 void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 {
-    inv_polls_until = 0; /* a call that waits is none of a streak of tests */
+    inv_polls_until = 0; /* a call that waits is not of a streak of tests */
     if (shim_thread.measured && start < work.last_end)
         return;
     shim_site_stats_waited(start, end, slept);

@@ -30,7 +30,8 @@ static struct shim_comm **bucket_of(MPI_Comm comm)
     return &shim_comms.bucket[key >> 54];
 }
 
-/* The group's ranks in MPI_COMM_WORLD, MPI_UNDEFINED for those outside; for the caller to free. */
+/* The ranks in MPI_COMM_WORLD of a communicator's group, MPI_UNDEFINED for ranks that are not in
+ * it; for the caller to free. */
 static int *get_world_ranks(int (*get_group)(MPI_Comm, MPI_Group *), MPI_Comm comm, int size)
 {
     MPI_Group group;
@@ -149,9 +150,8 @@ static struct shim_comm *find_or_make_comm(MPI_Comm comm)
     return c;
 }
 
-/* A new managed group may have all ranks of a communicator that had none before.  All its ranks
- * must see the change: also those that have used the communicator already and found it
- * unmanaged. */
+/* A new managed group may have all ranks of a communicator that was unmanaged before.  All ranks of
+ * that communicator must see the change, also those that have used it already. */
 void shim_comms_recheck(void)
 {
     int rank;

@@ -22,9 +22,9 @@ struct shim_comm {
     bool repeated_neighbour; /* in one dimension of a grid both neighbours are the same rank */
     bool unmanaged; /* no managed group has all its ranks */
     bool all_here;  /* an intracommunicator whose ranks are all in this domain */
-    bool handler_differs;   /* errhandler.c */
-    unsigned handlers_seen; /* when that was found out */
-    bool board_tried;
+    bool handler_differs;   /* MPI_Test reports its errors to another handler (handler.c) */
+    unsigned handlers_seen; /* shim_handlers.set when that was found out */
+    bool board_tried;       /* shim_comm_board has been called */
     int board_first; /* line number, -1 none */
     /* header->count: ranks that have dropped the board.  header->sleeping: ranks that sleep in an
      * arrival barrier.  line[r].count: collectives at which rank r has arrived */
@@ -53,7 +53,7 @@ static inline struct shim_comm *shim_comm(MPI_Comm comm)
         return shim_thread.comm;
     return shim_comm_find(comm);
 }
-/* Before the handle becomes invalid. */
+/* Frees the communicator's struct, before the handle becomes invalid. */
 void shim_comm_drop(MPI_Comm comm);
 static inline void shim_forget_comm(const MPI_Comm *comm)
 {
@@ -61,16 +61,17 @@ static inline void shim_forget_comm(const MPI_Comm *comm)
         shim_comm_drop(*comm);
 }
 void shim_comm_drop_all(void);
-/* There is a new managed group. */
+/* There is a new managed group: unmanaged communicators may be managed from now on. */
 void shim_comms_recheck(void);
 
+/* The domain rank of a communicator's rank `peer`, or SHIM_DOMAIN_RANK_ALL or _NONE (world.h). */
 SHIM_INLINE int shim_domain_rank(const struct shim_comm *c, int peer)
 {
     return c && (unsigned)peer < (unsigned)c->peers ? c->domain_rank_of[peer]
            : peer == MPI_ANY_SOURCE                 ? SHIM_DOMAIN_RANK_ALL
                                                     : SHIM_DOMAIN_RANK_NONE;
 }
-/* Do all its ranks take the same path in a wrapper?  If not, each calls the blocking function. */
+/* Do all ranks of c take the same path in a wrapper?  If not, each calls the blocking function. */
 static inline bool shim_managed(const struct shim_comm *c) { return c && !c->unmanaged; }
 static inline bool shim_alone(const struct shim_comm *c) { return c->size == 1 && !c->inter; }
 

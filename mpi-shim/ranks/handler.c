@@ -16,7 +16,7 @@
  * Where there are only sessions, MPICH has an internal MPI_COMM_WORLD as soon as two ranks have
  * made a communicator, and asks its handler.  A rank alone has MPI_COMM_SELF.
  *
- * As long as the program has never set a handler all are the same, and nothing of this happens.
+ * While the program has not set a handler, all are the same, and nothing of this happens.
  */
 #include "mpi-shim/ranks/handler.h"
 #include "libinvasive/base/assertion.h"
@@ -38,8 +38,8 @@ static int asked_comms(MPI_Comm at[2])
     return shim_is_open_mpi() ? 0 : 1;
 }
 
-/* Those of them that must be set: MPI_COMM_SELF follows MPI_COMM_WORLD until the program sets
- * it. */
+/* Those of them whose handlers must be set: MPI_COMM_SELF follows MPI_COMM_WORLD until the program
+ * sets a handler of its own. */
 static int comms_to_change(MPI_Comm at[2])
 {
     int count = asked_comms(at);

@@ -35,24 +35,25 @@ struct shim_domain_rank {
 struct shim_world {
     bool joined;           /* the process has joined its domain, and what follows is known */
     bool threads_may_call; /* several threads may call MPI at once */
-    _Atomic bool in_force; /* wrappers are */
+    _Atomic bool in_force; /* entries lead to the wrappers */
     _Atomic bool open;     /* MPI_Init has ended, and MPI_Finalize has not begun */
-    bool tasks_wanted;     /* tasks run in waits (tasks.c); the same in all ranks */
+    bool tasks_wanted;     /* tasks should run in waits (tasks.c); the same in all ranks */
     int rank, size;        /* in MPI_COMM_WORLD */
     int me;                /* domain rank of this rank */
-    /* With sessions each new managed group may add ranks.  release: partner is any load, which
-     * finds that many elements of domain_rank[] complete. */
+    /* Number of ranks in this domain.  With sessions each new managed group may add ranks.
+     * release: partner is any load, which finds that many elements of domain_rank[] complete. */
     _Atomic int domain_ranks;
     struct shim_domain_rank domain_rank[INV_MAX_SLOTS];
-    int *domain_rank_of; /* world rank -> domain rank or SHIM_DOMAIN_RANK_NONE */
-    bool *absent;   /* by world rank: it did not answer; NULL: none so far.  Writer: presence.c */
-    MPI_Group group;
-    int tag_ub;
+    int *domain_rank_of; /* by rank in MPI_COMM_WORLD: domain rank or SHIM_DOMAIN_RANK_NONE */
+    bool *absent; /* by rank in MPI_COMM_WORLD: it did not answer; NULL: none so far.  Writer:
+                     presence.c */
+    MPI_Group group; /* all ranks */
+    int tag_ub;      /* the largest tag that MPI allows */
 };
 extern struct shim_world shim_world;
 
-/* The ranks in MPI_COMM_WORLD of a group of `size` ranks, MPI_UNDEFINED for those outside; for the
- * caller to free.  NULL: no memory. */
+/* The ranks in MPI_COMM_WORLD of the `size` ranks of a group; MPI_UNDEFINED for ranks that are not
+ * in it.  The caller frees the array.  NULL: no memory. */
 int *shim_world_ranks(MPI_Group group, int size);
 
 #pragma GCC visibility pop

@@ -24,7 +24,7 @@
 
 enum { TAG = 32748 };
 
-/* Between two polls for what should come soon; counts them in *polls. */
+/* A pause between two polls for a message that should come soon; counts polls in *polls. */
 static void pause_polling(unsigned *polls)
 {
     if (++*polls < 1000)

@@ -16,8 +16,8 @@
 #include "mpi-shim/wait/watch.h"
 #include "libinvasive/process.h"
 
-/* Watched where the library calls us.  After MPI_Comm_idup the library would look for non-blocking
- * collectives at every poll (agreement.c). */
+/* The call is watched, if the library calls the hook.  MPI_Comm_idup is not used: after it the
+ * library would look for non-blocking collectives at every poll (agreement.c). */
 static int duplicate_world(const struct shim_agreement *a, MPI_Comm *own)
 {
     MPI_Request request;
@@ -30,8 +30,8 @@ static int duplicate_world(const struct shim_agreement *a, MPI_Comm *own)
     return shim_complete(result, &request);
 }
 
-/* Asked also after MPI_Init, whose level the user may have set (MPIR_CVAR_DEFAULT_THREAD_LEVEL,
- * OMPI_MPI_THREAD_LEVEL). */
+/* May threads call MPI at once?  The level is also asked for after MPI_Init, since the user may
+ * have set it (MPIR_CVAR_DEFAULT_THREAD_LEVEL, OMPI_MPI_THREAD_LEVEL). */
 static bool threads_call_at_once(void)
 {
     int level = MPI_THREAD_MULTIPLE;
@@ -39,7 +39,7 @@ static bool threads_call_at_once(void)
     return level == MPI_THREAD_MULTIPLE;
 }
 
-/* threads: of the process, before MPI_Init; 0 unknown. */
+/* threads: number of threads of the process before MPI_Init; 0: unknown. */
 static void set_up_world(const struct shim_launcher *launcher, unsigned threads)
 {
     MPI_Group world;

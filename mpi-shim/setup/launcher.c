@@ -2,8 +2,8 @@
 /*
  * launcher.c - does MPI know of as many ranks as the launcher has started?
  *
- * An mpiexec of another MPI library than the program's starts n processes of which each believes to
- * be rank 0 of 1, and all do the same work.  No library says so.
+ * An mpiexec of another MPI library than the program's starts n processes of which each takes
+ * itself for rank 0 of 1, and all do the same work.  No library tells the user.
  */
 #include "mpi-shim/setup/launcher.h"
 #include "libinvasive/base/complain.h"
@@ -22,9 +22,9 @@ static long read_number(const char *variable)
     return value < 0 || *end || value > INT_MAX ? -1 : value;
 }
 
-/* Before MPI_Init, in which a library may set variables that other launchers use.  If one launcher
- * has started another, the variables of both are set: only if none says one rank, ranks are
- * missing. */
+/* Called before MPI_Init, in which a library may set variables that other launchers use.  If one
+ * launcher has started another, the variables of both are set: ranks are missing only if none of
+ * them says that there is one rank. */
 void shim_launcher_read(struct shim_launcher *launcher)
 {
     static const struct {
@@ -58,6 +58,6 @@ void shim_launcher_check(const struct shim_launcher *launcher, int ranks)
         atomic_store_explicit(&r->launched, (uint32_t)launcher->ranks, memory_order_relaxed);
     if (launcher->rank == 0)
         inv_say_on_stderr("invasive: %s has started %ld ranks, but each is rank 0 of 1, since the "
-                          "program's MPI is %s: start it with the mpiexec of that.\n",
+                          "program's MPI is %s: start it with that MPI's mpiexec.\n",
                           launcher->name, launcher->ranks, SHIM_LIBRARY_NAME);
 }

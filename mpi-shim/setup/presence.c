@@ -54,7 +54,7 @@ static void mark_absent(const struct shim_agreement *a, int rank)
 
 /* What rank 0 receives. */
 struct states {
-    int count; /* of the other ranks */
+    int count; /* number of the other ranks */
     int *state; /* of rank r: element r - 1 */
     MPI_Request *requests;
 };
@@ -82,7 +82,8 @@ static int answer_present(const struct shim_agreement *a, struct states *states,
     return absent;
 }
 
-/* For messages: the number in MPI_COMM_WORLD, which differs in a group of a session. */
+/* The rank's number for messages to users: that in MPI_COMM_WORLD, which differs in a group of a
+ * session. */
 static int rank_name(const struct shim_agreement *a, int rank)
 {
     return a->world_rank ? a->world_rank[rank] : rank;

@@ -13,9 +13,9 @@ enum {
     SHIM_PRESENCE_GROUP /* one managed group has all of these ranks already */
 };
 enum { SHIM_PRESENCE_BYTES = 96 };
-/* All ranks call it.  *least is the state of this rank, then the least state of all.  Returns NULL
- * if all ranks are managed.  Else it returns why none is, or "" where another rank reports the
- * reason: a constant, or `text`, which has SHIM_PRESENCE_BYTES. */
+/* Called by all ranks.  *least is the state of this rank, and becomes the least state of all.
+ * Returns NULL if all ranks are managed.  Else returns why no rank is, "" if another rank reports
+ * the reason: a constant, or `text`, a buffer of SHIM_PRESENCE_BYTES bytes. */
 const char *shim_presence_check(const struct shim_agreement *a, int *least, char *text);
 
 #pragma GCC visibility pop

@@ -20,16 +20,17 @@ struct shim_location {
 };
 /* Which rank sends its report, and to which. */
 struct shim_report_plan {
-    bool takes_part; /* this rank does */
+    bool takes_part; /* this rank sends or receives */
     MPI_Comm comm;   /* of the managed group of all ranks */
-    int root;        /* world rank */
+    int root;        /* rank in MPI_COMM_WORLD that receives */
     int *from;       /* at the root: the ranks that send */
-    unsigned count;  /* of these ranks; known to all */
+    unsigned count;  /* number of these ranks; known to all ranks */
 };
 /* Called in set-up by all ranks of MPI_COMM_WORLD; `all` is in order of their rank there. */
 void shim_report_gather_plan(struct shim_report_plan *plan, const struct shim_location *all);
-/* Called in the last finalize, after a barrier, with the record stopped.  Its time limits are in
- * report_gather.c.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
+/* Called in the last finalize, after a barrier, with the record stopped.  Returns after the time
+ * limits of report_gather.c at the latest.  The communicator has all ranks, numbered as in
+ * MPI_COMM_WORLD. */
 void shim_report_gather(struct shim_report_plan *plan, MPI_Comm comm);
 
 #pragma GCC visibility pop

@@ -7,12 +7,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* MPI_Init has ended; MPI_Finalize begins. */
+/* MPI_Init has ended. */
 void shim_world_opens(void);
-/* How many sessions the process has open. */
+/* MPI_Finalize begins.  Returns how many sessions the process has open. */
 int shim_world_closes(void);
-/* MPI_COMM_WORLD ends, and sessions of this process go on.  all_go_on: each rank has such
- * sessions. */
+/* MPI_COMM_WORLD ends, and sessions of this process go on.  `all` is the managed group of all
+ * ranks. all_go_on: each rank has such sessions. */
 void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on);
 
 #pragma GCC visibility pop

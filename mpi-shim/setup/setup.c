@@ -261,7 +261,8 @@ static bool holds_core(void)
            (inv_hold != INV_HOLD_NONE || claim.held_cores > 0);
 }
 
-/* True when every rank holds a core.  All ranks leave in the same round. */
+/* Invades until every rank holds a core (true), or the time limit has passed.  All ranks leave in
+ * the same round. */
 static bool all_invade(const struct shim_agreement *a)
 {
     uint64_t limit = inv_now_ns() + SETUP_LIMIT_NS;
@@ -330,8 +331,9 @@ static bool may_be_hooked(const struct shim_agreement *a)
     return works && !shim_world.tasks_wanted;
 }
 
-/* A rank that is managed already keeps its way: with the hook or without.  False: some are managed
- * with it and some without, or the table is full.  Then no rank becomes managed. */
+/* The ranks agree whether they use the hook.  A rank that is managed already goes on with the hook,
+ * or without.  False: some ranks use it already and some do not, or the table is full.  Then no
+ * rank becomes managed. */
 static bool agree_on_ways(const struct shim_agreement *a, bool good, bool *hooked, int *age)
 {
     int ways[4] = {good, may_be_hooked(a), !shim_world.in_force || !shim_hooked(),
@@ -369,7 +371,7 @@ static void refuse_management(const char *why)
         inv_leave(why && *why ? why : NULL);
 }
 
-/* Are all its ranks in MPI_COMM_WORLD?  Those of a spawned job are not. */
+/* Are all ranks of the agreement in MPI_COMM_WORLD?  Those of a spawned job are not. */
 static bool is_of_world(const struct shim_agreement *a)
 {
     int r = 0;

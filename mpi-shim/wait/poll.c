@@ -2,9 +2,9 @@
 /*
  * poll.c - a streak of failed tests with next to nothing between them is a wait.
  *
- * A streak is a sequence of failed tests of one thread.  Such a program only tests again, but it
- * may check something else between its tests.  So a thread stays inside a test for a bounded time
- * only.
+ * A streak is a sequence of failed tests of one thread.  The program seems to do nothing else, but
+ * it may check something of its own between two tests.  So a thread stays inside a test for a
+ * bounded time only.
  *
  * While another process wants the core, a stay is short at first.  It doubles, up to STAY_MOST_US,
  * as long as streaks end with a test that succeeds: getting the core back costs its borrower a
@@ -73,7 +73,7 @@ enum { WAY_FIRST_US = 250, WAY_MOST_US = 10000 };
  * lock for which other threads spin, and a reading makes it longer.  Less than NAP_CPU_US. */
 enum { NAP_CHECKS = 4, NAP_REST = 64, CLOCK_US = 20 };
 
-/* Of the calling thread, which alone writes it. */
+/* State of the calling thread, which alone writes it. */
 static __thread struct {
     struct {
         uint64_t start, last; /* ticks: the streak's first test, and the end of its latest */
@@ -83,7 +83,8 @@ static __thread struct {
         uint64_t begun;       /* ticks: the latest test for which the clock is read */
         uint64_t apart;       /* ticks: from `last` to there */
         uint64_t inside, outside; /* ticks: in tests, and between them, without stays; estimates */
-        uint64_t next_stay;   /* ticks: not before, unless the thread only waits and its core is wanted */
+        uint64_t next_stay;   /* ticks: earliest, unless the thread only waits and its core is
+                                 wanted */
         unsigned tests, naps;
         unsigned unclocked;   /* tests since `last` */
         unsigned site; /* of the first test (site_stats.h) */
@@ -99,8 +100,8 @@ static __thread struct {
     struct {
         struct inv_others sample;
         uint64_t way_ns;     /* how long to wait for a core */
-        uint64_t next_check; /* ticks: not before */
-        uint64_t next_way;   /* ticks: not before */
+        uint64_t next_check; /* ticks: earliest */
+        uint64_t next_way;   /* ticks: earliest */
         bool slept;          /* since the last check */
     } others;
 } my __attribute__((tls_model("initial-exec")));
@@ -213,7 +214,7 @@ static void end_streak(uint64_t end, bool hit)
     my.streak.slept = false;
 }
 
-/* Parts of the time between stays: the gaps are more than half of it, or nearly all. */
+/* Are gaps between tests more than half of the time between stays; nearly all of it? */
 static bool is_mostly_outside(void) { return my.streak.outside > my.streak.inside; }
 static bool computes(void) { return my.streak.outside / 15 > my.streak.inside; }
 
@@ -357,7 +358,7 @@ bool shim_poll_wait(struct shim_wait *w)
     if (inv_way_wanted())
         return give_way(w);
     if (inv_hold == INV_HOLD_NONE)
-        inv_give_way(0); /* it may have been given one */
+        inv_give_way(0); /* the thread may have been given a core meanwhile */
     uint64_t longest = longest_stay_ns();
     if (!longest)
         return false;

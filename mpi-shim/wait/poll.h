@@ -7,14 +7,16 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The MPI library has made so many threads of its own, which wait for no lock of the program. */
+/* The MPI library has made this number of threads of its own, which wait for no lock of the
+ * program. */
 void shim_poll_library_has(unsigned threads);
-/* Before a test. */
+/* Called before a test. */
 void shim_poll_begin(void);
 /* A test has failed.  True: it is one of a streak, and lending the core is worth it now. */
 bool shim_poll_failed(void);
-/* Wait inside the test for a short while.  True: done. */
+/* Waits inside the test for a short while.  True: done. */
 bool shim_poll_wait(struct shim_wait *w);
+/* A test has succeeded, which ends the streak. */
 void shim_poll_hit(const void *call_site);
 
 #pragma GCC visibility pop

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * ring.h - rings: without effect, and without a shared write, if the rank does not sleep
- * (ring.c).
+ * ring.h - rings: they wake ranks that sleep in a wait, and write nothing shared if the rank does
+ * not sleep (ring.c).
  */
 #ifndef SHIM_RING_H
 #define SHIM_RING_H
@@ -16,7 +16,8 @@
 void shim_ring_all(void);
 /* Rings the process in `slot` if its sleep flag, in `line`, is set; clears the flag. */
 void shim_ring_line(struct inv_arrival_line *line, unsigned slot);
-/* Rings this rank if it sleeps.  SHIM_DOMAIN_RANK_NONE: none; SHIM_DOMAIN_RANK_ALL: all others. */
+/* Rings the rank with this domain rank if it sleeps.  SHIM_DOMAIN_RANK_NONE: no rank;
+ * SHIM_DOMAIN_RANK_ALL: all other ranks. */
 SHIM_INLINE void shim_ring(int domain_rank)
 {
     inv_assert(domain_rank >= SHIM_DOMAIN_RANK_ALL && domain_rank < shim_world.domain_ranks);
@@ -29,9 +30,11 @@ SHIM_INLINE void shim_ring(int domain_rank)
     } else if (domain_rank == SHIM_DOMAIN_RANK_ALL)
         shim_ring_all();
 }
+/* Rings the other ranks of c that sleep, in any wait. */
 void shim_ring_comm(const struct shim_comm *c);
-/* Ring the ranks that sleep in a collective of c.  at_arrival: only if all ranks have arrived. */
+/* Rings the ranks that sleep in a collective of c.  at_arrival: only if all ranks have arrived. */
 void shim_ring_all_asleep(const struct shim_comm *c, bool at_arrival);
+/* The same, if the board shows that one sleeps; shim_ring_comm if c has no board. */
 SHIM_INLINE void shim_ring_sleepers(const struct shim_comm *c, bool at_arrival)
 {
     /* acquire: partner is count_sleeper in wait.c */
@@ -46,8 +49,9 @@ static inline void shim_ring_rank(const struct shim_comm *c, int peer)
     shim_ring(shim_domain_rank(c, peer));
 }
 
-/* The domain rank of the process that may wait for a request's completion.  The table is fixed and
- * forgets on collision: a lost ring costs that rank a timer period. */
+/* Stores, and finds, the domain rank of the process that may wait for a request's completion.  The
+ * table has a fixed size, and a collision overwrites an entry: then the rank is not rung, and
+ * sleeps to the end of its slice. */
 void shim_request_set_peer(MPI_Request request, int domain_rank);
 int shim_request_peer(MPI_Request request);
 
@@ -56,7 +60,9 @@ struct shim_ring_set {
     uint64_t bits[INV_SLOT_WORDS];
     bool all;
 };
+/* Adds the ranks that may wait for one of the `count` requests. */
 void shim_ring_set_collect(struct shim_ring_set *set, int count, const MPI_Request *requests);
+/* Rings all ranks of the set. */
 void shim_ring_set_ring(const struct shim_ring_set *set);
 
 #pragma GCC visibility pop

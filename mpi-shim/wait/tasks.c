@@ -3,10 +3,10 @@
  * tasks.c - `invade --mpi-tasks`: a thread that waits in MPI runs ready OpenMP tasks of its team
  * meanwhile, through the scheduling point that the OpenMP runtime offers (process.h).
  *
- * The wait is then one for "done, or a task is there".  A task runs on top of the waiting call, on
- * the same stack; what it calls of MPI are calls of the program, so the thread is outside of the
- * shim for that time.  That is why there is no hook with it (watch.c): the thread would be in the
- * library's progress engine.
+ * The thread then waits for "done, or a task is ready".  A task runs on top of the waiting call, on
+ * the same stack.  Its MPI calls are calls of the program, so the thread counts as outside of the
+ * shim for that time.  So the hook is not used with --mpi-tasks (watch.c): the thread would be in
+ * the library's progress engine.
  */
 #include "mpi-shim/wait/tasks.h"
 #include "libinvasive/base/environment.h"

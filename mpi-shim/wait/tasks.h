@@ -7,9 +7,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* In set-up: sets shim_world.tasks_wanted, from the environment. */
+/* Sets shim_world.tasks_wanted, from the environment.  Called in set-up. */
 void shim_tasks_start(void);
-/* shim_wait, running tasks meanwhile; false: no OpenMP runtime offers tasks. */
+/* Waits until done(), and runs tasks meanwhile.  False, at once: no OpenMP runtime offers tasks. */
 bool shim_tasks_wait(struct shim_wait *w, const void *call_site);
 
 #pragma GCC visibility pop

@@ -62,7 +62,7 @@ enum { SLICE_PART = 64, RUNG_US = 5, RUNG_TOGETHER_US = 50 };
  * RING: the least time between two rings of the others for that. */
 enum { ARRIVED_US = 50, RING_US = 100 };
 
-/* By the first rank's decision; 0: waits lend. */
+/* Until when (ns) cores are held in short waits, by the first rank's decision; 0: they are lent. */
 static uint64_t hold_until(void)
 {
     const struct inv_slot *first = inv_slot_at(inv_process.table, shim_world.domain_rank[0].slot);
@@ -133,8 +133,8 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
     return false;
 }
 
-/* Only if the core would be of use to another process.  While more threads hold tokens than there
- * are cores, the token of this one frees no core, and a sleep and its end cost more than yields. */
+/* Only if another process can use the core.  While more threads hold tokens than there are cores,
+ * this thread's token frees no core, and a sleep and its end cost more than yields. */
 bool shim_lends_at_once(const struct shim_site *site)
 {
     return inv_others_want(inv_process.table, inv_process.slot) &&
@@ -142,8 +142,8 @@ bool shim_lends_at_once(const struct shim_site *site)
            shim_site_expects(site) > WAKE_US * shim_clock.us;
 }
 
-/* YIELD_US for each rank that shares the core, if the site's waits are mostly shorter than that:
- * they take longer the more ranks have to run in between, and a sleep takes longer still. */
+/* YIELD_US for each rank that shares the core, if the site's waits are mostly shorter than that: a
+ * wait takes longer the more ranks have to run meanwhile, and with a sleep longer still. */
 uint64_t shim_yield_ticks(const struct shim_site *site)
 {
     uint64_t long_us = YIELD_US * shim_sharing();
@@ -292,9 +292,9 @@ bool shim_sleep_arrived(struct shim_sleep *s)
     return true;
 }
 
-/* Checks until s->check_until.  With more processes than cores it yields in between: what it waits
- * for may come from a rank that has yet to run here.  It ends at `end`, since messages that it does
- * not wait for may arrive for ever. */
+/* Checks until s->check_until.  With more processes than cores the thread yields between checks: a
+ * rank that it waits for may have yet to run here.  Ends at `end`, since messages for other waits
+ * may arrive for ever. */
 static bool check_before_sleep(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
 {
     for (;;) {
@@ -333,7 +333,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
     bool done, rung = false;
     begin_slices(&sleep, w, wait_start);
     shim_thread.listening = true;
-    sleep.steep = until_rung; /* a test in a streak of many: they have had their short slices */
+    sleep.steep = until_rung; /* a test of a streak, whose first tests have had the short slices */
     for (;;) {
         done = check_before_sleep(w, &sleep, start + limit_ticks);
         uint64_t waited = shim_ticks() - start;

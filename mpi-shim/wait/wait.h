@@ -11,20 +11,22 @@
 #pragma GCC visibility push(hidden)
 
 struct shim_wait {
-    bool (*done)(struct shim_wait *); /* the check: is it over?  Also lets MPI make progress */
+    bool (*done)(struct shim_wait *); /* the check: is the wait over?  Also lets MPI make
+                                         progress */
     void *arg;
-    struct shim_comm *comm; /* the thread sleeps at this one's board; NULL: at none */
-    bool at_arrival;        /* and the board counts it as a sleeper until it is awake */
+    struct shim_comm *comm; /* the thread sleeps at this communicator's board; NULL: at none */
+    bool at_arrival;        /* the board counts the thread as a sleeper until it is awake */
     int result;             /* MPI's code, set by done() */
 };
-/* Wait until done(), without running tasks meanwhile.  Must be called by the thread that would have
- * blocked. */
+/* Waits until done(), without running tasks meanwhile.  Must be called by the thread that would
+ * have blocked. */
 void shim_wait_idle(struct shim_wait *w, const void *call_site);
-/* In a wait since `start`, sleeps with the core lent until done(), for at most limit_ticks.
- * until_rung: until a ring, too.  True: done. */
+/* In a wait since `start` (ticks): sleeps with the core lent until done(), for at most limit_ticks.
+ * until_rung: a ring ends the sleep, too.  True: done. */
 bool shim_wait_slices(struct shim_wait *w, uint64_t start, uint64_t limit_ticks, bool until_rung);
 /* Is it still better to spin than to lend, in a wait since `start` in which nothing has arrived
- * since `idle`?  If the core's owner asks for it, the thread may move to another core. */
+ * since `idle` (ticks)?  If the core's owner asks for the core, the thread may move to another
+ * core. */
 bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle);
 
 /* Tells the idle threads of the process until when cores are held in short waits (short_waits.h). */
@@ -36,19 +38,20 @@ void shim_short_waits_refresh(void);
  * that time. */
 bool shim_lends_at_once(const struct shim_site *site);
 
-/* With more processes than cores: how long to yield to other threads before the sleep. */
+/* With more processes than cores: how long to yield to other threads before the sleep, in ticks. */
 uint64_t shim_yield_ticks(const struct shim_site *site);
-/* Yields the CPU, in a wait in which no other thread has run here since `*alone` (ticks; moved on
- * when one does).  True: that has been for so long that a sleep is better. */
+/* Yields the CPU, in a wait.  *alone: ticks, since when no other thread has run here; the function
+ * sets it to now when one does.  True: no thread has run here for so long that a sleep is
+ * better. */
 bool shim_yield_alone(uint64_t *alone);
 
 /* A thread that sleeps slice by slice: begin, then in turn a check and a slice, end. */
 struct shim_sleep {
-    struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
-    bool counted;           /* and the board counts it as a sleeper */
+    struct shim_comm *comm; /* the thread sleeps at this communicator's board; NULL: at none */
+    bool counted;           /* the board counts the thread as a sleeper */
     uint32_t seen;          /* the bell before the latest check */
     int64_t slice;          /* ns */
-    bool steep;             /* the slice after the first is as long as any */
+    bool steep;             /* slices do not grow: the one after the first has full length */
     uint64_t start;         /* of the wait, ticks */
     uint64_t check_until;   /* ticks: no sleep before; the thread was just rung, or preempted */
     uint64_t alone;         /* ticks: while checking, no other thread has run here since then */
@@ -58,16 +61,16 @@ struct shim_sleep {
 /* How many ranks share a core of the domain: ranks in the domain / cores, rounded up; 1 with enough
  * cores. */
 uint64_t shim_sharing(void);
-/* The calling thread, in a wait since `start` (ticks), lends its core.  counted: see struct
+/* The calling thread, in a wait since `start` (ticks), lends its core.  comm, counted: as in struct
  * shim_sleep. */
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
-/* Sleeps for s->slice at most.  True: it was rung. */
+/* Sleeps for s->slice at most.  True: the thread was rung. */
 bool shim_sleep_slice(struct shim_sleep *s);
 /* The wait is over: the thread has a core again. */
 void shim_sleep_end(struct shim_sleep *s);
-/* Something has arrived at a sleeper's check: keep checking.  The library may answer what has come,
- * and the other side may sleep until the answer comes: MPICH moves the data of MPI_Put and MPI_Get
- * by messages back and forth.  True: it is time to ring the other side. */
+/* A message has arrived at a sleeper's check: the thread keeps checking for a while.  The library
+ * may answer the message, and the other side may sleep until the answer comes: MPICH moves the data
+ * of MPI_Put and MPI_Get by messages back and forth.  True: it is time to ring the other side. */
 bool shim_sleep_arrived(struct shim_sleep *s);
 
 #pragma GCC visibility pop

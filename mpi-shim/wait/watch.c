@@ -9,9 +9,9 @@
  * library polls everything once.  That is the check that a sleeper must make after it has set its
  * sleep flag and before it sleeps.
  *
- * With MPI_THREAD_MULTIPLE another thread might wait for a lock of the library meanwhile.  There
- * the wait engine waits.  What it cannot split (a lock of a window, input and output) only yields,
- * with more processes than cores, in long rows of polls.
+ * With MPI_THREAD_MULTIPLE another thread might wait for a lock of the library meanwhile, so the
+ * wait engine waits instead.  Calls that it cannot split (a lock of a window, input and output)
+ * only yield, with more processes than cores, in long rows of polls.
  */
 #define _GNU_SOURCE
 #include "mpi-shim/wait/watch.h"
@@ -43,8 +43,8 @@ enum { LISTEN_POLLS = 4 };
 
 __thread struct shim_watch shim_watch __attribute__((tls_model("initial-exec")));
 
-/* An error handler of the program has left the call before by longjmp.  (A call within a call
- * passes straight through and does not get here.) */
+/* An error handler of the program has left the thread's latest watched call by longjmp.  (A call
+ * within a call passes straight through and does not get here.) */
 void shim_watch_abandoned(void)
 {
     if (shim_watch.asleep)
@@ -87,9 +87,9 @@ static void handle_arrival(void)
         ring_others();
 }
 
-/* What a ring was for may have made the library send to another rank that sleeps, so the others are
- * rung.  Only a few times: else two ranks that wait for a third would wake each other all the
- * time. */
+/* After a ring the library may have answered a message and sent another one to a rank that sleeps,
+ * so the other ranks are rung.  Only a few times: else two ranks that wait for a third would wake
+ * each other all the time. */
 static void continue_sleep(bool library_yields)
 {
     struct shim_sleep *s = &shim_watch.sleep;
@@ -209,8 +209,8 @@ void shim_watch_waited(void)
 }
 
 /* Yields in a row of polls, but only if one thread polls alone.  Threads that poll in turns share a
- * lock of the library.  This one may hold it, and would keep the others waiting while other
- * processes compute here. */
+ * lock of the library.  The calling thread may hold that lock, and would keep the other threads
+ * waiting while other processes compute here. */
 static unsigned polled_by_threads(unsigned polls, unsigned how)
 {
     static const void *_Atomic poller; /* written by any thread that polls; a hint */

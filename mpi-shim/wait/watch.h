@@ -2,8 +2,8 @@
 /*
  * watch.h - watched calls (watch.c).
  *
- * Where the library calls the shim from its progress engine (hook.c), its own blocking functions
- * are called.  A short call then costs two stores, and a long one is noticed from inside.
+ * If the library calls the shim from its progress engine (hook.c), wrappers call the library's own
+ * blocking functions.  A short call then costs two stores; a long one is noticed from inside.
  */
 #ifndef SHIM_WATCH_H
 #define SHIM_WATCH_H
@@ -20,7 +20,7 @@ void shim_watch_set_up(bool hooked);
 /* From now on several threads may call MPI at once, so none sleeps in the hook any more. */
 void shim_watch_no_more(void);
 
-/* Of the calling thread's watched call; only this thread writes it. */
+/* The calling thread's watched call; only this thread writes it. */
 struct shim_watch {
     struct shim_site *site; /* NULL: this thread is in no watched call */
     uintptr_t frame;        /* shim_thread.frame when the call began */
@@ -29,9 +29,9 @@ struct shim_watch {
     bool at_arrival;        /* no rank leaves the collective before all have arrived */
     bool asleep;
     bool slept;     /* is or was asleep in this call; valid if start is not 0 */
-    unsigned rings; /* how often a sleeper may still ring the others */
+    unsigned rings; /* how often this thread, as a sleeper, may still ring the other ranks */
     unsigned polls; /* of the library, since the call began */
-    unsigned awake; /* waits in a row that did not sleep, with more processes than cores */
+    unsigned awake; /* waits in sequence that did not sleep, with more processes than cores */
     uint64_t start; /* ticks: the first reading of the clock, a moment after the beginning */
     uint64_t idle;  /* ticks: nothing has arrived since then */
     uint64_t alone; /* ticks: no other thread has run here in a yield since then */
@@ -45,9 +45,12 @@ extern __thread struct shim_watch shim_watch
 /* The clock is read at every SHIM_WATCH_POLLS-th poll.  A call is over quickly if it has fewer than SHIM_QUICK_POLLS: a
  * message of a few bytes comes within 50 polls between cores that are far from each other. */
 enum { SHIM_WATCH_POLLS = 16, SHIM_QUICK_POLLS = 64 };
+/* The thread's latest watched call has not returned: an error handler has left it by longjmp. */
 void shim_watch_abandoned(void);
+/* The watched call ends, and the clock was read in it: records the wait. */
 void shim_watch_waited(void);
 
+/* Notes the call that begins.  The arguments as in shim_watch_begin. */
 SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm, bool at_arrival,
                                   int peer, int other)
 {
@@ -61,8 +64,9 @@ SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm
     shim_watch.start = 0;
 }
 
-/* The domain ranks, or SHIM_DOMAIN_RANK_NONE, are rung when the call turns out to be long, and at
- * its end. */
+/* A watched call begins.  comm: the communicator of a collective, else NULL; at_arrival: as in
+ * struct shim_watch.  The domain ranks `peer` and `other`, or SHIM_DOMAIN_RANK_NONE, are rung when
+ * the call turns out to be long, and at its end. */
 static inline void shim_watch_begin(struct shim_comm *comm, bool at_arrival, int peer, int other)
 {
     if (__builtin_expect(shim_watch.site != NULL, 0))
@@ -71,6 +75,7 @@ static inline void shim_watch_begin(struct shim_comm *comm, bool at_arrival, int
     shim_workload_call(SHIM_SITE);
 }
 
+/* The library's function has returned. */
 SHIM_INLINE void shim_watch_over(void)
 {
     if (__builtin_expect(shim_watch.start != 0, 0)) {
@@ -83,6 +88,7 @@ SHIM_INLINE void shim_watch_over(void)
     shim_watch.site = NULL;
 }
 
+/* The same, and rings the ranks that may wait for this one. */
 static inline void shim_watch_end(void)
 {
     shim_ring(shim_watch.peer[0]);
@@ -92,7 +98,7 @@ static inline void shim_watch_end(void)
         shim_ring_sleepers(shim_watch.comm, shim_watch.at_arrival);
     shim_watch_over();
 }
-/* What shim_hook_set is given. */
+/* The function for shim_hook_set: the library polls (hook.h). */
 unsigned shim_polled(unsigned polls, unsigned how);
 
 /* Calls a blocking function of the library, watched. */
@@ -106,8 +112,9 @@ unsigned shim_polled(unsigned polls, unsigned how);
 /* The same if the library calls the shim while it polls; else calls the function unwatched. */
 #define SHIM_WATCH_OR_CALL(peer, call) \
     (shim_hooked() ? SHIM_WATCH(NULL, peer, SHIM_DOMAIN_RANK_NONE, call) : (call))
-/* A collective of an unmanaged communicator, watched.  With ranks of other jobs it may be long, and
- * spawned ranks may need the core of this one meanwhile. */
+/* The same for a collective of a communicator, watched if the communicator is unmanaged.  With
+ * ranks of other jobs the call may be long, and spawned ranks may need this rank's core
+ * meanwhile. */
 #define SHIM_WATCH_UNMANAGED(c, call)                                        \
     (shim_hooked() && (c) && (c)->unmanaged                                  \
          ? SHIM_WATCH(c, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE, call) \
