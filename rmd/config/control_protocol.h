@@ -39,25 +39,25 @@ enum inv_verb {
 };
 
 enum { INV_WAIT_MAX_MS = 600000 };
-#define INV_UNSAID UINT32_MAX /* of a number */
+#define INV_UNSAID UINT32_MAX /* value of a field that is not given */
 
 /* INV_CONTROL.  Answered when the command has taken effect, or wait_ms have passed: a struct
  * inv_reply, and after it a struct inv_outcome. */
 struct inv_control {
     struct inv_request request;
     uint32_t verb;
-    uint32_t reset;            /* take the command of before back; of INV_DRAIN: `set` comes back */
-    int32_t pid;               /* of the process */
-    uint32_t uid;              /* INV_LIMIT: the user; INV_UNSAID: that of the client */
-    uint32_t cores, job_cores; /* INV_LIMIT: 0 all, INV_UNSAID as it is */
-    uint32_t wait_ms;
+    uint32_t reset;            /* not 0: takes an earlier command back; INV_DRAIN: for `set` */
+    int32_t pid;               /* the process */
+    uint32_t uid;              /* INV_LIMIT: the user; INV_UNSAID: the client's */
+    uint32_t cores, job_cores; /* INV_LIMIT: 0: all cores, INV_UNSAID: no change */
+    uint32_t wait_ms;          /* at most INV_WAIT_MAX_MS */
     uint32_t unused;
     uint64_t set[INV_CORE_WORDS];
 };
 
 enum inv_outcome_status {
     INV_DONE = 0,
-    INV_NOT_YET = 1, /* it is in force, and will have its effect */
+    INV_NOT_YET = 1, /* the command is in force, and will have its effect later */
     INV_REFUSED = 2, /* nothing has changed */
 };
 
@@ -65,9 +65,9 @@ struct inv_outcome {
     uint32_t status;
     uint32_t owned;            /* cores that the process owns, or that are drained */
     uint64_t took_ns;          /* from the request to the effect */
-    uint32_t cores, job_cores; /* INV_LIMIT: what holds now; 0 all.  INV_POWER: the threshold, 0 none,
-                                  and the highest temperature, degrees; `owned`: per cent of the
-                                  highest speed */
+    uint32_t cores, job_cores; /* INV_LIMIT: the limits in force; 0: all.  INV_POWER: the threshold,
+                                  0: none, and the highest temperature, in degrees; `owned` is per
+                                  cent of the highest speed then */
     uint32_t uid;
     int32_t pid;
     uint32_t processes; /* of the job that is suspended or resumed */
@@ -75,8 +75,9 @@ struct inv_outcome {
     char text[256]; /* what has happened, or why not and what to do */
 };
 
-/* INV_EVENTS: answered by a struct inv_reply and then structs inv_event, from number `since` on as
- * far as rmd keeps them.  An INV_EVENT_END is last; with `follow` when rmd ends, or hangs up. */
+/* INV_EVENTS: answered by a struct inv_reply and then one struct inv_event for each event from
+ * number `since` on that rmd still has.  An INV_EVENT_END is last; with `follow` it comes when rmd
+ * ends, or hangs up. */
 struct inv_watch {
     struct inv_request request;
     uint64_t since;
@@ -137,8 +138,8 @@ struct inv_admin_snapshot {
     uint64_t others[INV_CORE_WORDS];  /* another user has it */
 };
 
-/* First the user of the domain; for an operator then the others with processes, limits or a policy.
- * A snapshot about another user has only that one. */
+/* The first one is the user of the domain.  For an operator the other users with processes, limits
+ * or a policy follow, unless the operator has asked about another user. */
 struct inv_admin_user {
     uint32_t uid, nprocs;
     uint32_t cores, job_cores; /* at most; 0 all */

@@ -14,7 +14,7 @@ union rmd_metrics_address {
     struct sockaddr_in6 ipv6;
 };
 
-/* Its size; 0: `where` is none of these. */
+/* Sets *address to that of `where`, and returns its size in bytes; 0: `where` is none of these. */
 socklen_t rmd_metrics_address(const char *where, union rmd_metrics_address *address);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * settings.h - what the operator says: rmd.conf(5), and the options of the same names on the
- * command line, which win.  Both go through one table of keys (settings.c).
+ * settings.h - the operator's settings: rmd.conf(5), and the options of the same names on the
+ * command line, which win.  One table of keys is for both (settings.c).
  */
 #ifndef RMD_SETTINGS_H
 #define RMD_SETTINGS_H
@@ -48,7 +48,7 @@ enum rmd_key {
     RMD_KEYS
 };
 
-/* What holds for one user, or for all that no section names. */
+/* The settings of one user, or of all users that no section names. */
 struct rmd_user_settings {
     uid_t uid;
     unsigned max_cores, max_job_cores; /* 0: all */
@@ -81,16 +81,17 @@ struct rmd_settings {
 
 /* The name of a key, and of the option. */
 const char *rmd_key_name(enum rmd_key key);
-/* May it change while rmd runs? */
+/* May the key's value change while rmd runs? */
 bool rmd_key_reloadable(enum rmd_key key);
 
 /* Sets the defaults. */
 void rmd_config_defaults(struct rmd_settings *settings);
 
 /*
- * rmd_config_parse - add what a file says to settings, which have the defaults.
- *   name  of the file, for complaints; text need not end in NUL, and may be anything
- *   complain  gets one line for each error, of which at most RMD_CONFIG_ERRORS are told
+ * rmd_config_parse - adds the settings of a file to *settings, which has the defaults.
+ *   name      of the file, for complaints
+ *   text      its content, `bytes` bytes, which may be anything
+ *   complain  gets one line for each error, at most RMD_CONFIG_ERRORS
  * Returns the number of errors; with any, the settings are of no use.
  */
 typedef void rmd_complain(void *context, const char *line);
@@ -101,12 +102,12 @@ unsigned rmd_config_parse(struct rmd_settings *settings, const char *name, const
  * there is no error if it may be missing. */
 unsigned rmd_config_load(struct rmd_settings *settings, const char *path, bool may_be_missing);
 
-/* Set one key outside any section, as an option does; of `cores` and `emulate-cores` the last one
- * counts.  False: `why` says what is allowed. */
+/* Sets one key outside any section, as an option does; of `cores` and `emulate-cores` the last one
+ * counts.  False: `why` says which values are allowed. */
 bool rmd_config_set(struct rmd_settings *settings, enum rmd_key key, const char *value,
                     char why[RMD_CONFIG_MESSAGE]);
 
-/* What holds for this user: its section over what is for all. */
+/* The settings of this user: those of its section, else those for all. */
 struct rmd_user_settings rmd_config_user(const struct rmd_settings *settings, uid_t uid);
 
 #endif

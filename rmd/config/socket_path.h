@@ -22,11 +22,11 @@ enum { RMD_PATH_LOCK_TRIES = 100 };
 int rmd_path_listen(int fd, const struct sockaddr *address, socklen_t size, int backlog,
                     unsigned *lock_tries);
 
-/* Why that failed, and what to do. */
+/* For a message: why rmd_path_listen failed with this errno, and what to do. */
 const char *rmd_path_error(int error);
 
-/* The socket at this path, no other kind of file; before it is closed, or another rmd may have the
- * path by now. */
+/* Removes the socket at this path, but no other kind of file.  Called before the socket is closed:
+ * after that another rmd may have taken the path. */
 void rmd_path_remove(const char *path);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * units.h - units, which policies give out: cores of the table (hardware threads), or physical
- * cores, whose threads then have one owner.  Policies and placement count in units; the table and
- * the announcements of processes count in cores.  Pure functions.
+ * cores, all of whose threads then have one owner.  Policies and placement count in units; the
+ * table and the constraints of processes count in cores.  Pure functions.
  */
 #ifndef RMD_UNITS_H
 #define RMD_UNITS_H

@@ -22,11 +22,11 @@
 
 struct rmd_domain; /* domain_inside.h, for files of this folder only */
 
-/* What an operator or the user has said about a process, see order.h. */
+/* The orders of an operator or the user about a process, see order.h. */
 struct rmd_order {
-    unsigned least, most; /* cores; 0: nothing said */
+    unsigned least, most; /* cores; 0: no order */
     bool pinned;
-    uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are granted */
+    uint64_t cores[INV_CORE_WORDS]; /* the process is pinned to these, as far as they are granted */
 };
 
 /* A process that has left the domain by calling exec.  Its new program may join, as the same
@@ -65,30 +65,31 @@ struct rmd_shared {
     struct rmd_trace *orphans; /* trace.h: traces that end later than their domains */
 };
 
-/* What rmd_domain_new is told of a domain.  It does not change. */
+/* Properties of a domain that do not change, for rmd_domain_new. */
 struct rmd_domain_options {
     const struct inv_topology *topology; /* copied */
     enum rmd_smt smt;
     struct rmd_shared *shared; /* not copied */
     uid_t uid;               /* of the domain's user, for events */
     unsigned procs_hint;     /* 0 unknown */
-    const double *delivered; /* of a core by each core, 0 unknown; may be NULL; not copied */
+    const double *delivered; /* by core: what it delivers (delivery.h); may be NULL; not copied */
     bool saves_state;        /* for the next rmd (state.h) */
     /* use no inotify, since the kernel takes some 20 ms to end a watch (at 250 ticks a second): the
      * next check, within a second, detects a member that has called exec and does not join again */
     bool leaves_to_checks;
     struct rmd_domain_calls {
-        void *context; /* of these, each of which may be NULL: */
-        void (*emptied)(void *context); /* the last process is gone */
+        void *context; /* the first argument of these functions, each of which may be NULL: */
+        void (*emptied)(void *context); /* the last process has gone */
         /* the process in the slot has left; lives: it may run on, unmanaged */
         void (*left)(void *context, unsigned slot, bool lives);
-        void (*core_left)(void *context); /* a core may have left */
-        /* a table has been made, with the state or, state_fd -1, without; -1, -1: it is to go */
+        void (*core_left)(void *context); /* a withdrawn core may have no holder any more */
+        /* a table has been made, with a state or (state_fd -1) without; -1, -1: the table is about
+         * to be freed */
         void (*table_changed)(void *context, int table_fd, int state_fd);
     } calls;
 };
 
-/* What may change later, rmd_domain_set_rules. */
+/* Properties that may change, for rmd_domain_set_rules. */
 struct rmd_domain_rules {
     const struct rmd_policy *policy;
     struct rmd_tuning tuning; /* RMD_TUNING */
@@ -101,16 +102,20 @@ struct rmd_domain_rules {
 struct rmd_domain *rmd_domain_new(const struct rmd_domain_options *options);
 void rmd_domain_free(struct rmd_domain *domain);
 
-/* rmd_domain_set_rules - also the first time.  Decisions from then on are by these;
- * rmd_domain_reconfigured decides at once. */
+/* rmd_domain_set_rules - sets the rules, copied, for later decisions.  The domain has none before
+ * the
+ *                        first call.
+ * rmd_domain_reconfigured - decides by the rules at once. */
 void rmd_domain_set_rules(struct rmd_domain *domain, const struct rmd_domain_rules *rules);
 void rmd_domain_reconfigured(struct rmd_domain *domain);
-/* The number of its cores changes many times a second, by a quota: no events of owners. */
+/* paced: the number of the domain's cores changes many times a second, by a quota, so changes of
+ * owners are no events. */
 void rmd_domain_set_paced(struct rmd_domain *domain, bool paced);
-/* Units that the domain will have, for those that are about to join; 0: those that it has. */
+/* Number of units that the domain will have soon, by which the mode of a new table is chosen; 0:
+ * not more than it has. */
 void rmd_domain_set_due(struct rmd_domain *domain, unsigned units);
 
-/* --- a look at a domain.  What is returned by address changes with the domain. */
+/* --- reading a domain.  What a returned pointer points to changes with the domain. */
 
 struct rmd_domain_counts {
     unsigned live, stopped;                                 /* processes now; stopped by a signal */
@@ -130,8 +135,7 @@ struct rmd_member {
     const struct rmd_order *order;
 };
 
-/* What rmd_domain_new and rmd_domain_set_rules were told, the topology and the rules as copies; and
- * the counts as they are now. */
+/* The options and rules of the domain, and its counts as they are now. */
 uid_t rmd_domain_uid(const struct rmd_domain *domain);
 const struct inv_topology *rmd_domain_topology(const struct rmd_domain *domain);
 const struct rmd_domain_rules *rmd_domain_rules(const struct rmd_domain *domain);
@@ -141,14 +145,14 @@ unsigned rmd_domain_live(const struct rmd_domain *domain);
 unsigned rmd_domain_granted(const struct rmd_domain *domain);
 /* False: the slot has no process. */
 bool rmd_domain_member(const struct rmd_domain *domain, unsigned slot, struct rmd_member *member);
-/* RMD_REPLACED of them. */
+/* The replaced processes that the domain remembers: an array of RMD_REPLACED elements. */
 const struct rmd_replaced *rmd_domain_replaced(const struct rmd_domain *domain);
 /* The table, which processes write to, and its descriptor: NULL and -1 before the first join. */
 struct inv_table *rmd_domain_table(const struct rmd_domain *domain);
 int rmd_domain_table_fd(const struct rmd_domain *domain);
 
-/* Of a core: is it granted; the slot of its owner, or -1; does it rest (order.h); and the slot of
- * the member that holds it now, a hint, with the thread that does, or -1. */
+/* Of a core: is it granted; the slot of its owner, or -1; does it rest (order.h); the slot of the
+ * member that holds it now, or -1, and *tid its thread: a hint. */
 enum rmd_grant rmd_domain_grant(const struct rmd_domain *domain, unsigned core);
 int rmd_domain_owner(const struct rmd_domain *domain, unsigned core);
 bool rmd_domain_rests(const struct rmd_domain *domain, unsigned core);
@@ -189,7 +193,7 @@ bool rmd_takeover_cores(struct inv_topology *topology, int state_fd, const char 
  * have continued.  True: the domain has begun, or ceased, to consist of stopped processes only. */
 bool rmd_domain_check(struct rmd_domain *domain);
 
-/* Confinement may have moved threads of its processes to other CPUs. */
+/* Confinement may have moved threads of the domain's processes to other CPUs. */
 void rmd_domain_confined(struct rmd_domain *domain);
 
 /* The domain has no process left: frees all tokens and board lines that were not returned, and
@@ -208,41 +212,43 @@ void rmd_domain_drop_empty_table(struct rmd_domain *domain);
 int rmd_domain_join(struct rmd_domain *domain, pid_t pid, int pidfd,
                     const struct inv_request *request);
 
-/* The process with this pid goes on without us.  Nothing happens when it is no member. */
+/* The process with this pid leaves the domain and goes on unmanaged.  Nothing happens when it is no
+ * member. */
 void rmd_domain_leave(struct rmd_domain *domain, pid_t pid);
 
-/* Something has changed that the policy may look at. */
+/* Decides again, since an input of the policy may have changed. */
 void rmd_domain_reconsider(struct rmd_domain *domain);
 
-/* Another order about the process in this slot: decides again in any case. */
+/* Replaces the order about the process in this slot, and decides again in any case. */
 void rmd_domain_set_order(struct rmd_domain *domain, unsigned slot, const struct rmd_order *order);
-/* So many cores can be guaranteed to this process, as things are: what there is, without what is
- * pinned and what the others need at least. */
+/* How many cores can be guaranteed to this process now: the granted ones, without those to which
+ * processes are pinned and those that the other processes need at least. */
 unsigned rmd_domain_most(struct rmd_domain *domain, unsigned slot);
 /*
- * A job, the processes of one launch, is suspended: its processes own no core and hold none, and its
- * threads wait, until it is resumed.
- * rmd_domain_suspend - suspends or resumes the job of the process in this slot.  Returns how many
- *                      processes that are.
- * rmd_domain_suspension_settled - no process of the job holds a core; *computing: so many of them
- *                                 have threads that compute all the same.  True: none.
+ * A job is the processes of one launch.  While it is suspended its processes own and hold no core,
+ * and their threads wait.
+ * rmd_domain_suspend - suspends or resumes the job of the process in this slot.  Returns the number
+ * of
+ *                      its processes.
+ * rmd_domain_suspension_settled - true: no process of the job holds a core, and none computes.
+ *                                 *computing: number of its processes whose threads still compute.
  */
 unsigned rmd_domain_suspend(struct rmd_domain *domain, unsigned slot, bool suspended);
 bool rmd_domain_suspension_settled(struct rmd_domain *domain, unsigned slot, unsigned *computing);
-/* The job of the process in this slot has this priority: decides again.  Returns how many processes
- * that are. */
+/* Gives the job of the process in this slot this priority (limit.h), and decides again.  Returns
+ * the number of its processes. */
 unsigned rmd_domain_prioritize(struct rmd_domain *domain, unsigned slot, unsigned priority);
-/* The process in this slot owns at most so many cores, by a quota of its own; 0: no limit.  Decides
- * again if that is another number than before. */
+/* The process in this slot owns at most this number of cores, by a quota of its own; 0: no limit.
+ * Decides again if the number has changed. */
 void rmd_domain_set_paid(struct rmd_domain *domain, unsigned slot, unsigned cores);
 /* The slot of a member; -1 when it is none. */
 int rmd_domain_slot(struct rmd_domain *domain, pid_t pid);
 
-/* From now on this policy decides; owners change at once. */
+/* From now on this policy decides, for the first time at once. */
 void rmd_domain_set_policy(struct rmd_domain *domain, const struct rmd_policy *policy);
 
-/* Is this message, which all processes of the launch print, the first of the launch?  Asked once
- * for each. */
+/* Is this the first call with this number, which stands for a message that all processes of a
+ * launch want to print (dedup.h)? */
 bool rmd_domain_says_first(struct rmd_domain *domain, uint64_t launch);
 
 /*

@@ -17,7 +17,7 @@
 
 struct rmd_process;
 
-/* Applies the order to what the process asks for: need->min_cores and max_cores, in cores. */
+/* Applies the order to the process's constraint: need->min_cores and max_cores, in cores. */
 void rmd_order_apply(const struct rmd_order *order, struct rmd_need *need);
 
 static inline bool rmd_order_is_set(const struct rmd_order *order)
@@ -32,7 +32,7 @@ bool rmd_orders_any(const struct rmd_domain *domain);
 int rmd_pinned_to(const struct rmd_domain *domain, unsigned core);
 /* Is the process pinned, to at least one granted core? */
 bool rmd_is_pinned(const struct rmd_domain *domain, unsigned slot);
-/* So many units are pinned. */
+/* The number of units to which processes are pinned. */
 unsigned rmd_pinned_units(const struct rmd_domain *domain);
 /* Is there a unit for each process that is not pinned?  Else no pin holds until there is.  Another
  * user may have got cores since the order, or processes may have joined. */
@@ -46,7 +46,8 @@ bool rmd_pins_hold(const struct rmd_domain *domain);
  */
 void rmd_order_keep(struct rmd_domain *domain, const struct rmd_process *process);
 void rmd_order_recall(struct rmd_domain *domain, struct rmd_process *process);
-/* A suspended process is about to be resumed: the same about its pins. */
+/* A suspended process is about to be resumed: removes the cores to which another process has been
+ * pinned meanwhile from its order. */
 void rmd_order_yield_pins(const struct rmd_domain *domain, struct rmd_process *process);
 
 /* After owners have been decided.  In a domain with an order, granted cores without an owner rest

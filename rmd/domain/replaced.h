@@ -19,12 +19,12 @@
  * there is no file, and an exec will not be detected. */
 int rmd_replaced_begin(struct rmd_domain *domain, unsigned slot);
 
-/* Hear of files of the domain's table that are closed.  Where the kernel gives no more watches to
- * this user, rmd_replaced_check is called by the checks only. */
+/* Watches for files of the domain's table that are closed, or ends that.  If the kernel gives this
+ * user no more watches, only the periodic checks call rmd_replaced_check. */
 void rmd_replaced_watch(struct rmd_domain *domain);
 void rmd_replaced_unwatch(struct rmd_domain *domain);
 
-/* Members that have been replaced have left, when this returns. */
+/* Removes members that have been replaced. */
 void rmd_replaced_check(struct rmd_domain *domain);
 
 /* Has the process in this slot been a member as another program?  Asked once, when it has

@@ -29,7 +29,7 @@ struct rmd_state_process {
     int32_t loan; /* tokens of it that others have while it is stopped */
     uint32_t stopped, wanted;
     uint32_t locks, suspended;
-    uint32_t least, most; /* cores, as was ordered; order.h */
+    uint32_t least, most; /* cores, by order; order.h */
     uint32_t priority, unused;
     uint64_t start_ticks, job, mark, launch, start_ns, settled_ns, owned_ns;
     uint64_t energy_uj;
@@ -48,10 +48,10 @@ struct rmd_state {
     uint32_t version, table_version;
     uint64_t bytes;
     unsigned char head[RMD_HEAD_BYTES];
-    uint64_t asked; /* what decides which cores those are: topology.h */
+    uint64_t asked; /* hash of the settings from which the cores follow: topology.h */
     int32_t os_cpu[INV_MAX_CORES];
     uint8_t apart[INV_MAX_CORES];
-    _Atomic uint32_t valid; /* the copy that counts */
+    _Atomic uint32_t valid; /* index of the valid copy */
     /* enum rmd_grant.  Not in the copies: it is saved before the user gets a granted core, and
      * before another user gets a revoked one */
     _Atomic unsigned char grant[INV_MAX_CORES];
@@ -64,28 +64,31 @@ struct rmd_state {
 
 struct rmd_domain;
 
-/* Make it for the domain's new table: d->state and d->state_fd.  0, or -1 with errno. */
+/* Makes the state of the domain's new table: d->state and d->state_fd.  0, or -1 with errno. */
 int rmd_state_make(struct rmd_domain *domain);
+/* Unmaps the state and closes its descriptor. */
 void rmd_state_drop(struct rmd_domain *domain);
 
-/* Saves the domain as it is now.  The caller of all that write holds the loop's turn.  Without a
- * state nothing happens. */
+/* These save the domain as it is now: all of it; the grant of one core; the head of the table,
+ * after rmd has changed it.  The caller holds the loop's turn.  Without a state they do nothing. */
 void rmd_state_save(struct rmd_domain *domain);
 void rmd_state_save_grant(struct rmd_domain *domain, unsigned core);
-/* The head has changed, by us. */
 void rmd_state_head(struct rmd_domain *domain);
 
-/* Save the control group of the process in a slot, or NULL; and what is saved, NULL: nothing. */
+/* Saves the control group of the process in a slot; NULL, or a path that is too long: removes
+ * it. */
 void rmd_state_set_group(struct rmd_domain *domain, unsigned slot, const char *group);
+/* The saved group; NULL: none. */
 const char *rmd_state_saved_group(const struct rmd_domain *domain, unsigned slot);
 
-/* Map what a former rmd has left.  The descriptor stays the caller's.  NULL with errno; EPROTO: it
- * is none, or of a version that we do not know.  What it says is within bounds. */
+/* Maps the state of a former rmd.  The descriptor stays the caller's.  NULL with errno; EPROTO: it
+ * is no state, or of another version.  All values are within bounds. */
 struct rmd_state *rmd_state_map(int fd);
 void rmd_state_unmap(struct rmd_state *state);
 
-/* The processes in it that are there, and the same as then. */
+/* Number of processes in the state that still live. */
 unsigned rmd_state_living(const struct rmd_state *state);
+/* Does this process still live, as the same process? */
 bool rmd_state_lives(const struct rmd_state_process *process);
 
 #endif

@@ -20,9 +20,10 @@ bool rmd_trace_taker(const struct rmd_domain *domain, uid_t *taker);
  * gets an answer when the file is complete. */
 void rmd_trace_stop(struct rmd_domain *domain, int client);
 
-/* fd: of a table that was made, before any process gets it; -1: the table is about to be freed. */
+/* fd: of a new table, before any process gets it; -1: the table is about to be freed. */
 void rmd_trace_table(struct rmd_domain *domain, int fd);
-/* A process has got its slot; and it has died, or left, while its record is still there. */
+/* _joined: a process has got this slot.  _left: it has died, or (left) goes on unmanaged; its
+ * record is still in the table. */
 void rmd_trace_joined(struct rmd_domain *domain, unsigned slot);
 void rmd_trace_left(struct rmd_domain *domain, unsigned slot, bool left);
 

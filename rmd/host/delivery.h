@@ -15,20 +15,20 @@ struct rmd_delivery {
     double delivered[INV_MAX_CORES]; /* by core, 0..1; 0: not known */
 };
 
-/* Sets the speeds of a machine whose cores are not alike: by ROOT/sys/.../cpu_capacity of each
- * (big and little ones, P and E cores), relative to the largest.  All alike where a core has none.  Not
- * of emulated cores. */
+/* Sets the speeds of the cores (big and little ones, P and E cores) by ROOT/sys/.../cpu_capacity of
+ * each CPU, relative to the largest.  If a CPU has no such file, all have the same speed.  Leaves
+ * emulated cores alone. */
 void rmd_speeds_find(struct inv_topology *topology, const char *root);
 
-/* What is known before a sample: the speeds, if they differ. */
+/* Forgets all samples: a core delivers its speed, or an unknown part if all cores have the same. */
 void rmd_delivery_reset(struct rmd_delivery *delivery, const struct inv_topology *topology);
 
 /*
- * rmd_delivery_sample - look at ROOT/proc/stat; os_cpu[i] is core i's Linux CPU.
- * Of the time that a core was busy or stolen since the last sample, delivered is what was not
- * stolen, times the core's speed; a mean in which the latest sample has a quarter, the first one all.
- * A core that was busy for less than 50 ms (5 ticks) is judged by what was known of it.
- * False, and no more known than before all samples, when the file cannot be read.
+ * rmd_delivery_sample - reads ROOT/proc/stat; os_cpu[i] is core i's Linux CPU.
+ * A core delivers the part of the time for which it was busy or stolen since the last sample that
+ * was not stolen, times its speed.  delivered[] is a mean in which the latest sample has the weight
+ * 1/4 (the first sample: 1).  A core that was busy for less than 50 ms (5 ticks) keeps its mean.
+ * False, after rmd_delivery_reset, when the file cannot be read.
  */
 bool rmd_delivery_sample(struct rmd_delivery *delivery, const char *root, const int *os_cpu,
                          const struct inv_topology *topology);

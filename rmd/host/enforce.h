@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* enforce.h - what rmd makes another process's threads do: affinity, confinement to the cores of its user,
- * signals. */
+/* enforce.h - sets affinity and time slices of other processes' threads, confines them to the cores
+ * of their user, and sends them signals. */
 #ifndef RMD_ENFORCE_H
 #define RMD_ENFORCE_H
 
@@ -28,7 +28,7 @@ void rmd_affinity_release(pid_t pid, int pidfd, const struct inv_cpus *all,
 /* Lets thread `tid` run on these CPUs only, if it is a thread of the process. */
 void rmd_move_thread(pid_t pid, int pidfd, pid_t tid, const struct inv_cpus *cpus);
 
-/* inv_slice_set (libinvasive/base/slice.h), if it is a thread of the process; else 0. */
+/* inv_slice_set (libinvasive/base/slice.h), if `tid` is a thread of the process; else returns 0. */
 uint64_t rmd_set_slice(pid_t pid, int pidfd, pid_t tid, uint64_t slice_ns);
 
 /* Pins thread `tid` to one CPU, if it is a thread of the process. */

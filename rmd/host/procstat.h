@@ -2,9 +2,9 @@
 /*
  * procstat.h - what the kernel says of a process and of its threads, by files of /proc.
  *
- * The kernel brings a running thread's time up to date when it stops to run, and at its ticks, 1 to
- * 10 ms apart: a time that stands still proves nothing.  So a thread whose time stands still is asked
- * for its state, which takes several times as long.
+ * The kernel updates the processor time of a thread when the thread stops running, and at its
+ * ticks, 1 to 10 ms apart: a thread whose time has not changed may run.  So its state is read then,
+ * which takes several times as long.
  */
 #ifndef RMD_PROCSTAT_H
 #define RMD_PROCSTAT_H
@@ -22,55 +22,57 @@ struct rmd_procstat {
     uint64_t ran_ticks;   /* processor time */
 };
 
-/* False when there is no such process; one that is dead but not waited for is state 'Z'.  One whose
- * first thread has ended has the state of another of its threads: it goes on. */
+/* False when there is no such process.  A process that is dead but not waited for has state 'Z'.
+ * If its first thread has ended, and others go on, the state is that of another thread. */
 bool rmd_procstat(pid_t pid, struct rmd_procstat *stat);
 
-/* Threads that run or are ready, of the first 256. */
+/* Number of threads that run or are ready, of the first 256. */
 unsigned rmd_threads_running(pid_t pid);
-/* What the kernel calls it; "" if there is none. */
+/* The kernel's name of the process; "" if there is no such process. */
 void rmd_process_name(pid_t pid, char *name, size_t bytes);
-/* Processor time that all CPUs have spent so far, not idle, in ns, by /proc below `root` ("" for /); 0 if it
- * cannot be told. */
+/* Time in ns for which CPUs were not idle so far, summed over all CPUs, by /proc below `root` (""
+ * for /); 0: unknown. */
 uint64_t rmd_machine_ran(const char *root);
 /* The element with this pid, or NULL, of `count` elements of `size` bytes, which begin with a pid_t and are in
  * ascending order of it. */
 void *rmd_find_pid(pid_t pid, const void *elements, size_t count, size_t size);
 
-/* `items` with room for one more element of `size` bytes: twice the capacity where all is used. The
- * caller's pointer is void then.  NULL: no memory, and nothing has changed. */
+/* Returns `items` with room for one more element of `size` bytes, reallocated to twice the capacity
+ * if all is used; the old pointer is invalid then.  NULL: no memory, and nothing has changed. */
 void *rmd_grow(void *items, unsigned count, unsigned *capacity, size_t size);
 
-/* The owner of the process, also of one whose files in /proc are not readable. */
+/* The owner of the process, also if its files in /proc are not readable.  False: there is no such
+ * process. */
 bool rmd_owner(pid_t pid, uid_t *uid);
 
-/* A pidfd is readable when its process is dead, and its pid another's before long. */
+/* Does the process of this pidfd live?  If not, its pid may soon be another process's. */
 bool rmd_alive(int pidfd);
 
 /* --- threads of another process */
 
-/* A thread that is looked at again and again.  Zeros but for the descriptors, -1. */
+/* A thread that is looked at again and again.  Begins as RMD_FOLLOWED_NONE. */
 struct rmd_followed {
     pid_t tid;       /* 0: none */
     int time_fd;     /* its schedstat */
-    int state_fd;    /* its stat; -1 until its state is asked for */
+    int state_fd;    /* its stat; -1 until its state is read */
     uint64_t ran_ns; /* at the last look */
 };
 #define RMD_FOLLOWED_NONE {.time_fd = -1, .state_fd = -1}
 
-/* follow - from now on this thread of this process is looked at.  False: there is none, or no
- *          descriptor is left; none is followed then.
- * unfollow - none is looked at. */
+/* rmd_thread_follow - opens the files of this thread of this process.  False: there is no such
+ * thread, or
+ *                     no descriptor is left; *thread is none then.
+ * rmd_thread_unfollow - closes them. */
 bool rmd_thread_follow(struct rmd_followed *thread, pid_t pid, pid_t tid);
 void rmd_thread_unfollow(struct rmd_followed *thread);
 
-/* How long it has run since the last look, ns.  A thread that has ended: 0. */
+/* How long (ns) the thread has run since the last call.  A thread that has ended: 0. */
 uint64_t rmd_thread_ran(struct rmd_followed *thread);
-/* Does it sleep in the kernel, or is it gone?  One that waits for a processor, or that a signal or a
- * debugger has stopped, does not sleep. */
+/* Does the thread sleep in the kernel, or has it ended?  A thread that waits for a processor, or
+ * that a signal or a debugger has stopped, does not sleep. */
 bool rmd_thread_sleeps(struct rmd_followed *thread);
 
-/* Processor time of a process, all threads; 0 when it cannot be told. */
+/* Processor time (ns) of all threads of a process; 0: unknown. */
 uint64_t rmd_process_ran(pid_t pid);
 
 #endif

@@ -37,8 +37,8 @@ uint64_t rmd_rate_limit_add_event(uint64_t due_ns, uint64_t spent_ns);
 /* Processor time of the calling thread, in nanoseconds.  Thread safe. */
 uint64_t rmd_rate_limit_clock(void);
 
-/* Of all persons.  Zeros but for `persons` at first.  When more persons ask at the same time than
- * there are buckets, the one with the smallest debt is reused. */
+/* The buckets of all persons.  Zeros but for `persons` at first.  When more persons ask at the same
+ * time than there are buckets, the bucket with the smallest debt is reused. */
 enum { RMD_RATE_LIMIT_BUCKETS = 64 };
 struct rmd_rate_limits {
     struct rmd_persons *persons;

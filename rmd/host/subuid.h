@@ -19,14 +19,15 @@ struct rmd_subuids;
 
 /*
  * rmd_subuids_parse - the ranges in a file's text, which may be anything and need not end in NUL.
- * Lines that are none, or whose range has user 0 or ends beyond the largest ID, are left out;
- * *wrong is their number.  The caller frees it; NULL: no memory.
+ * Malformed lines, and lines whose range has user 0 or ends beyond the largest ID, are left out;
+ * *wrong is their number.  The caller frees the result; NULL: no memory.
  */
 struct rmd_subuids *rmd_subuids_parse(const char *text, size_t bytes, unsigned *wrong);
 void rmd_subuids_free(struct rmd_subuids *all);
 
-/* The user in whose range the ID is, by the first such line; the ID itself where there is none,
- * where the line's user is root or not known, or where the ID has a line in `passwd` (a path). */
+/* The user in whose range the ID is, by the first such line.  The ID itself if there is no such
+ * line, if the line's user is root or unknown, or if the ID has a line in the file `passwd`, a
+ * path. */
 uid_t rmd_subuids_owner(struct rmd_subuids *all, const char *passwd, uid_t uid);
 
 enum { RMD_PERSONS_CACHED = 1024 }; /* IDs */
@@ -37,17 +38,19 @@ struct rmd_persons {
     struct rmd_subuids *ranges; /* of the file as it was at the last look; NULL: none */
     struct stat seen;           /* zeros: it was not there */
     uint64_t looked_ns;
-    int complained; /* the errno of what was told last */
+    int complained; /* errno of the failure that was logged last */
     struct {
         bool known;
         uid_t uid, person;
     } cache[RMD_PERSONS_CACHED];
 };
 
-/* Use this file from now on, which may be missing; NULL: none, and every ID is a person. */
+/* Uses this file from now on, which may be missing; NULL: no file, and every ID is a person. */
 void rmd_subuid_use(struct rmd_persons *persons, const char *file);
-/* Look whether the file has changed, once a second at most.  True: persons may be others now. */
+/* Reads the file again if it has changed; looks once a second at most.  True: a user may be of
+ * another person now. */
 bool rmd_subuid_check(struct rmd_persons *persons);
+/* The person of a user: an ID of that person. */
 uid_t rmd_person(struct rmd_persons *persons, uid_t uid);
 
 #endif

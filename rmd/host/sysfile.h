@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sysfile.h - files of /proc and /sys below a root that can be another one than /, for tests and
- * for containers that see the machine's elsewhere. */
+/* sysfile.h - files of /proc and /sys below a root, which is another one than / in tests, and in
+ * containers that have the machine's files elsewhere. */
 #ifndef RMD_SYSFILE_H
 #define RMD_SYSFILE_H
 
@@ -12,7 +12,7 @@ struct rmd_sysfile {
     char path[512];
 };
 
-/* ROOT followed by what the format says. */
+/* The path ROOT followed by the formatted text. */
 struct rmd_sysfile rmd_sysfile(const char *root, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -21,6 +21,7 @@ bool rmd_sysfile_read(const struct rmd_sysfile *file, uint64_t *value);
 /* The first line, without its end, of at most bytes - 1 characters; false and "" when there is
  * none. */
 bool rmd_sysfile_read_line(const struct rmd_sysfile *file, char *line, size_t bytes);
+/* Writes a number to the file; false with errno. */
 bool rmd_sysfile_write(const struct rmd_sysfile *file, uint64_t value);
 
 #endif

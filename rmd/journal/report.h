@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* report.h - what remains of a process for `invade --report` and `rmctl`. */
+/* report.h - reports of processes, also of ended ones, for `invade --report` and `rmctl`. */
 #ifndef RMD_REPORT_H
 #define RMD_REPORT_H
 
@@ -15,41 +15,43 @@ struct rmd_report {
 struct rmd_reports {
     struct rmd_report *items; /* oldest first */
     unsigned count, capacity;
-    size_t record_bytes; /* of all of them */
-    uint64_t forgotten;  /* of which there were before the oldest */
-    bool holds;          /* it is in a list of kept ones, as is */
-    struct rmd_reports *next;
+    size_t record_bytes; /* of all records */
+    uint64_t forgotten;  /* number of reports that were removed before the oldest */
+    bool holds;          /* it is in the list of `holders`, */
+    struct rmd_reports *next; /* with this next one */
 };
 
-/* Of all domains: those that have reports, and what their records take.  Zeros at first.  Only the
- * holder of the loop's turn reads and writes it. */
+/* The reports of all domains.  Zeros at first.  Only the holder of the loop's turn reads and writes
+ * it. */
 struct rmd_reports_kept {
-    struct rmd_reports *holders;
-    uint64_t bytes;
+    struct rmd_reports *holders; /* domains that have reports */
+    uint64_t bytes;              /* of their records together */
 };
 
 /* The report of the process in this slot as of now.
- *   known  what rmd knows itself: the pid, whether it lives, its times and owned cores.  All else
- *          is from the table, where the process may have written anything */
+ *   known  has the fields that rmd knows itself: the pid, whether the process lives, its times and
+ * owned
+ *          cores.  All others are from the table, where the process may have written anything */
 struct rmd_report rmd_report_of(struct inv_table *table, unsigned slot,
                                 const struct inv_report *known);
 
-/* Makes a report of a remote one: times are at most now_ns, names end and are printable.  False: it
- * is malformed, or memory is short. */
+/* Makes a report of a remote one: times are at most now_ns, names are terminated and printable.
+ * False: the remote report is malformed, or memory is short. */
 bool rmd_report_from_remote(struct rmd_report *report, const struct inv_remote_report *remote,
                             size_t bytes, uint64_t now_ns);
 
-/* Without its record when memory is short. */
+/* A copy, without the record if memory is short.  The caller frees the record. */
 struct rmd_report rmd_report_copy(const struct rmd_report *report);
 
-/* Keep one, with its record.  The oldest goes when there are very many, and the oldest records when
- * they take much memory: of this domain, or of the one that has most when all together do.  The
- * domain's reports stay where they are in memory until rmd_reports_free. */
+/* Keeps *report, with its record, in `reports`.  Removes the oldest report if there are too many,
+ * and the oldest records if they take too much memory: those of this domain or, if those of all
+ * domains together do, of the domain that has most.  *reports must stay where it is until
+ * rmd_reports_free. */
 void rmd_reports_add(struct rmd_reports_kept *kept, struct rmd_reports *reports,
                      struct rmd_report *report);
 void rmd_reports_free(struct rmd_reports_kept *kept, struct rmd_reports *reports);
 
-/* Nothing is left of what the process in this slot has written into its record. */
+/* Clears the record of the process in this slot, and frees its memory. */
 void rmd_record_clear(struct inv_table *table, int table_fd, unsigned slot);
 
 #endif

@@ -20,7 +20,7 @@ struct rmd_trace_reading {
     /* rings of processes that have been members during the trace: only these are read.  release,
      * after tail; partner: the thread's acquire */
     _Atomic bool used[INV_TRACE_RINGS];
-    /* how far the rings were when their processes had gone; writer: the main thread */
+    /* `head` of the rings when their processes had gone; writer: the main thread */
     _Atomic uint64_t settled[INV_TRACE_RINGS];
     uint64_t tail[INV_TRACE_RINGS];
 };
@@ -30,16 +30,16 @@ static inline bool rmd_trace_is_read(struct rmd_trace_reading *r, unsigned ring)
     return atomic_load_explicit(&r->used[ring], memory_order_acquire);
 }
 
-/* What the main thread hands over: a chunk, and what comes before it is written. */
+/* What the main thread queues: a chunk, before which all earlier events are written. */
 struct rmd_trace_item {
     struct rmd_trace_item *next;
-    struct rmd_trace_reading *reading; /* another table from here on */
-    bool leave, last;                  /* no table; and no trace */
-    size_t bytes;
-    struct inv_trace_chunk chunk[]; /* bytes of it, with what follows the head */
+    struct rmd_trace_reading *reading; /* not NULL: another table begins here */
+    bool leave, last;                  /* the table ends here; the trace does, too */
+    size_t bytes;                      /* of the chunk, with its head */
+    struct inv_trace_chunk chunk[];    /* the head, and what follows it */
 };
 
-/* What the thread is told when it has looked at the file. */
+/* The main thread's answer when the thread has checked the file. */
 enum rmd_trace_answer { RMD_TRACE_WAIT, RMD_TRACE_BEGIN, RMD_TRACE_END };
 
 struct rmd_trace_writer {
@@ -56,13 +56,14 @@ struct rmd_trace_writer {
     pthread_mutex_t lock; /* guards: */
     struct rmd_trace_item *first, **end;
     size_t queued;
-    bool missing; /* there was no room: what comes after `first` is not in the file any more */
+    bool missing; /* there was no room: items after those in the queue are not in the file */
 
     /* the thread's own */
     struct rmd_trace_reading *reading; /* NULL: no table */
     uint32_t bell_seen;
     uint64_t spent_ns, due_ns; /* processor time so far; of the leaky bucket */
-    uint64_t events, lost; /* in the file; in tables that have been left */
+    uint64_t events, lost; /* number of events in the file; of lost ones in tables that have
+                              ended */
     off_t written;
     int error; /* errno of what ended the writing */
     bool as_root; /* the thread could not become the taker */
@@ -77,21 +78,21 @@ struct rmd_trace_writer {
  * has looked at the file.  The next message in `client` carries the file's descriptor.  0, or an
  * errno. */
 int rmd_trace_writer_start(struct rmd_trace_writer *writer, uid_t taker, int client);
-/* After that event. */
+/* Tells the thread what to do, after that event. */
 void rmd_trace_writer_decide(struct rmd_trace_writer *writer, enum rmd_trace_answer answer);
 /* The last item of a table has been queued. */
 void rmd_trace_writer_end_table(struct rmd_trace_writer *writer);
-/* True: the thread has come to its end, and is no more. */
+/* Joins the thread, if it has done its work.  False: it has not. */
 bool rmd_trace_writer_join(struct rmd_trace_writer *writer);
-/* Frees what was queued after its end. */
+/* Frees items that are still queued, after the thread has ended. */
 void rmd_trace_writer_free(struct rmd_trace_writer *writer);
 
-/* A chunk for the thread, of so many bytes after its head; NULL: no memory, or the disk is slow,
- * and the file ends here. */
+/* A new chunk for the thread, with `bytes` bytes after its head; NULL: no memory, or the disk is
+ * slow, and the file ends here. */
 struct rmd_trace_item *rmd_trace_item_new(struct rmd_trace_writer *writer,
                                           enum inv_trace_chunk_type type, size_t bytes);
 static inline void *rmd_trace_item_body(struct rmd_trace_item *item) { return item->chunk + 1; }
-/* NULL: nothing. */
+/* Queues the item, which the thread frees; NULL: does nothing. */
 void rmd_trace_item_queue(struct rmd_trace_writer *writer, struct rmd_trace_item *item);
 
 #endif

@@ -33,7 +33,7 @@ static inline void rmd_copy_name(char *to, const volatile char *from)
     memset(to + i, 0, INV_NAME_BYTES - i);
 }
 
-/* What follows a word that so many are of: "core%s". */
+/* The end of a word for `n` things: `many`, such as "s" of "core%s", or "" for one thing. */
 static inline const char *rmd_plural(unsigned n, const char *many)
 {
     return n == 1 ? "" : many;

@@ -15,9 +15,10 @@
 enum { RMD_BINS_DEPTH = 4, RMD_NO_BIN = -1 }; /* 64^4 cores */
 
 struct rmd_bins {
-    uint64_t *bits[RMD_BINS_DEPTH]; /* [0]: sizes that a bin has; [k]: words of [k - 1] */
-    size_t words[RMD_BINS_DEPTH];   /* of each; the last one is one word */
-    unsigned depth;                 /* how many of them it takes, see rmd_bins_begin */
+    uint64_t *bits[RMD_BINS_DEPTH]; /* [0]: amounts that a bin has; [k]: words of [k - 1] that are
+                                       not 0 */
+    size_t words[RMD_BINS_DEPTH];   /* of each bitmap; the last one is one word */
+    unsigned depth;                 /* number of bitmaps in use, see rmd_bins_begin */
     int *head;                      /* by space: a bin, or RMD_NO_BIN */
     int *next, *prev;               /* by bin */
     unsigned *space;                /* by bin; its owner sets it before rmd_bins_add */

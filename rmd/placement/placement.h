@@ -27,8 +27,8 @@ enum { RMD_LEVELS = 4 };
 
 struct rmd_machine {
     unsigned ncores;
-    const unsigned char *apart; /* ncores of them, the first not looked at; NULL: no core is
-                                   nearer to another than any other is */
+    const unsigned char *apart; /* of each core, the first is ignored; NULL: all cores are equally
+                                   far apart */
 };
 
 struct rmd_placed {
@@ -39,8 +39,8 @@ struct rmd_placed {
 
 /*
  * rmd_place_on - changes owner[0..machine->ncores) (indices of processes, or RMD_NO_OWNER) so that
- * each process p owns procs[p].target cores.  The targets add up to at most ncores; what is more
- * than that is not given out.
+ * each process p owns procs[p].target cores.  The targets should add up to at most ncores; cores
+ * beyond that are not given out.
  *   holders  the process that computes on each core now, or RMD_NO_OWNER; NULL: not known.  Among
  *            equally good cores, a process gets those that it holds, and gives up those that it
  *            does not

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* smt.h - what is done with the hardware threads of a physical core; its names for rmd and invade. */
+/* smt.h - how the hardware threads of a physical core are used, and the names of these ways for rmd
+ * and invade. */
 #ifndef RMD_SMT_H
 #define RMD_SMT_H
 
@@ -9,10 +10,10 @@ enum rmd_smt {
     RMD_SMT_FIRST /* only the first thread of each is used: the topology has no other */
 };
 
-/* For messages. */
+/* All names, for messages. */
 #define RMD_SMT_NAMES "each, core or first"
 
-/* A value of enum rmd_smt, or -1 when it is none of the names. */
+/* The enum rmd_smt of this name, or -1: there is none. */
 int rmd_smt_named(const char *name);
 
 #endif

@@ -6,17 +6,17 @@
 #include "rmd/policy/arena.h"
 
 struct rmd_part {
-    double weight; /* > 0; ratios beyond 10^9 mean nothing */
-    double lo, hi; /* quota's range, 0 <= lo <= hi */
-    unsigned owned; /* now */
+    double weight; /* > 0; ratios of weights beyond 10^9 have no meaning */
+    double lo, hi; /* range of the quota, 0 <= lo <= hi */
+    unsigned owned; /* cores owned now */
 };
 
 /*
- * rmd_apportion - share[i] for each of n parts.  With the level x at which the quotas
- * q_i = clamp(x * weight_i, lo_i, hi_i) add up to `cores`, each gets floor(q_i) or one more,
- * the largest remainders first; of equal remainders those that own more than that already.
- * If all lo add up to no more than `cores`: sum share = min(cores, sum hi) when lo and hi are
- * whole numbers.
+ * rmd_apportion - sets share[i] for each of n parts.  With the level x at which the quotas
+ * q_i = clamp(x * weight_i, lo_i, hi_i) add up to `cores`, each part gets floor(q_i) or one more,
+ * the largest remainders first; of equal remainders those of parts that own more than floor(q_i)
+ * already.  If all lo add up to no more than `cores`: sum share = min(cores, sum hi) when lo and hi
+ * are whole numbers.
  */
 void rmd_apportion(const struct rmd_part *parts, unsigned n, unsigned cores, unsigned *share,
                    struct rmd_arena arena);

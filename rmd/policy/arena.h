@@ -16,6 +16,7 @@ struct rmd_arena {
     char *at;
 };
 
+/* Memory for `count` objects of `size` bytes, aligned as by malloc.  The arena must have room. */
 static inline void *rmd_arena_alloc(struct rmd_arena *arena, size_t count, size_t size)
 {
     void *memory = arena->at;

@@ -24,21 +24,22 @@ struct rmd_curve {
     } at[RMD_SEGMENTS];
 };
 
-/* A graph without a point is perfect: S(c) = c.  Points that cannot be are left out. */
+/* The curve of a graph.  Without a point it is perfect: S(c) = c.  Invalid points are left out. */
 void rmd_curve_of(const struct inv_scalability *graph, struct rmd_curve *curve);
 /*
- * What a number of cores delivers, in whole cores: the first `cores`, those that a process has,
- * `part` of one each, further ones `further`, which is what those that others have deliver.
+ * What cores deliver to a process, in whole cores (delivery.h): each of its own `cores` delivers
+ * `part`; each further core, which other processes have now, delivers `further`.
  */
 struct rmd_delivered {
     double cores, part, further;
 };
-/* Cores that deliver so much. */
+/* The number of cores that together deliver `whole`. */
 double rmd_cores_delivering(const struct rmd_delivered *delivered, double whole);
-/* The same process on such cores.  Where further ones deliver more it is not concave. */
+/* Changes the curve to that of the same process on such cores.  It is not concave if further >
+ * part. */
 void rmd_curve_slow(struct rmd_curve *curve, const struct rmd_delivered *delivered);
 
-/* Segment in which the next core after `cores` lies. */
+/* The segment in which the next core after `cores` lies. */
 static inline unsigned rmd_curve_segment(const struct rmd_curve *c, double cores)
 {
     unsigned k = 0; /* counted: no processor predicts where a search ends */
@@ -47,13 +48,14 @@ static inline unsigned rmd_curve_segment(const struct rmd_curve *c, double cores
     return k;
 }
 
+/* S(cores). */
 static inline double rmd_curve_at(const struct rmd_curve *c, double cores)
 {
     const struct rmd_segment *s = &c->at[rmd_curve_segment(c, cores)];
     return s->speed + s->slope * (cores - s->cores);
 }
 
-/* Cores from which on more bring nothing; HUGE_VAL when more always do. */
+/* The number of cores beyond which further ones bring nothing; HUGE_VAL: there is none. */
 double rmd_curve_enough(const struct rmd_curve *curve);
 
 #endif

@@ -10,8 +10,8 @@
 
 /*
  * rmd_limited - lets the policy decide, but no launch gets more than `most` cores (0: no limit).
- * Other launches get the cores that a launch may not have; cores that no launch may have stay
- * without owner.
+ * Cores that a launch may not have go to other launches; cores that no launch may have stay without
+ * owner.
  *   launch  of each process of the snapshot: its launch.  A launch may have several of the jobs of
  *           rmd_need.job
  * More than 512 processes have no limit.
@@ -25,8 +25,10 @@ enum { RMD_PRIORITY = 50, RMD_PRIORITY_MOST = 100 };
 /*
  * rmd_prioritized - rmd_limited for the processes of the highest priority, as if they were alone but
  * for the least that each other process needs (its min_cores, one at least); then for those of the
- * next priority, with what is left, and so on.
- * rmd_priorities_move - do cores go from one priority to another so?  Then that is worthwhile.
+ * next priority, with the cores that are left, and so on.
+ * rmd_priorities_differ - have the processes of the snapshot several priorities?
+ * rmd_priorities_move - would `target` move cores from one priority to another?  Then it is
+ * worthwhile.
  */
 void rmd_prioritized(const struct rmd_policy *policy, const struct rmd_snapshot *snapshot,
                      const uint64_t *launch, unsigned most, unsigned *target);

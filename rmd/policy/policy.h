@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is known of one process.  The policy's caller fills it in. */
+/* What is known of one process.  The caller of the policy fills it in. */
 struct rmd_need {
     unsigned min_cores; /* 0 is taken as 1 */
     unsigned max_cores; /* 0: no limit; below min_cores it is taken as min_cores */
@@ -56,8 +56,8 @@ struct rmd_snapshot {
 #define RMD_ARENA_BYTES(nprocs) (((size_t)(nprocs) + 1) * 1024)
 
 typedef void rmd_policy_decide(const struct rmd_snapshot *snapshot, unsigned *target);
-/* What the policy aims at would get better by this part if `target` replaced what is owned: of
- * time or of cores that is saved.  0 or less: nothing. */
+/* The part by which the policy's goal gets better (of time, or of cores that are saved) if the
+ * processes own `target` in place of what they own now.  0 or less: it does not. */
 typedef double rmd_policy_gain(const struct rmd_snapshot *snapshot, const unsigned *target);
 
 struct rmd_policy {
@@ -65,13 +65,13 @@ struct rmd_policy {
     const char *about; /* one line for people */
     rmd_policy_decide *decide;
     rmd_policy_gain *gain;
-    bool looks_at_delivery; /* rmd_need.delivered is to have what a hypervisor steals in it */
+    bool looks_at_delivery; /* rmd_need.delivered must include what a hypervisor steals */
     bool saves_cores;       /* leaves cores unowned that no process needs */
 };
 
-/* All there are, the default first; the last has no name.  (policies.c) */
+/* All policies, the default first; the last element has no name.  (policies.c) */
 extern const struct rmd_policy rmd_policies[];
-/* NULL when there is none of this name. */
+/* The policy of this name; NULL: there is none. */
 const struct rmd_policy *rmd_policy_named(const char *name);
 /* "a, b or c", for messages. */
 struct rmd_policy_names {
@@ -98,9 +98,9 @@ static inline double rmd_delivered_of(const struct rmd_need *need)
     return !(e > 0 && e <= 1) ? 1 : e < 0.1 ? 0.1 : e;
 }
 
-/* Shares in proportion to the workloads over what a core of the process delivers, largest remainder,
- * within each process's range.  A process of unknown workload counts as one of average workload.  A larger workload never gets fewer cores,
- * the others being the same. */
+/* Shares in proportion to workload / what a core of the process delivers, by largest remainder,
+ * within each process's range.  An unknown workload counts as an average one.  A larger workload
+ * never gets fewer cores if all others stay the same. */
 rmd_policy_decide rmd_policy_workload;
 /* Equal shares within each process's range; the workloads are not used. */
 rmd_policy_decide rmd_policy_equal;
@@ -114,8 +114,8 @@ rmd_policy_gain rmd_gain_workload; /* the slowest process, workload / cores */
 rmd_policy_decide rmd_policy_throughput;
 rmd_policy_gain rmd_gain_throughput;
 
-/* The least time of the slowest of all processes, workload / S_i(D_i); then of the next...  A process's
- * cores count for what they deliver. */
+/* The least time, workload / S_i(D_i), of the slowest of all processes; then of the next slowest,
+ * and so on.  A process's cores count for what they deliver. */
 rmd_policy_decide rmd_policy_makespan;
 rmd_policy_gain rmd_gain_makespan;
 
@@ -151,12 +151,12 @@ static inline struct rmd_range rmd_range_of(const struct rmd_snapshot *s, unsign
     return r;
 }
 
-/* The workloads of these processes, relative to the largest, into work[] (by process); where it is
- * not known, the mean of the others. */
+/* Writes the workloads of the processes member[0 .. count), relative to the largest, to work[] (by
+ * process); for an unknown workload the mean of the others. */
 void rmd_works(const struct rmd_snapshot *snapshot, const unsigned *member, unsigned count,
                double *work);
-/* Are there fewer cores than the minima ask for?  Then policies that have no answer of their own
- * give what workload or equal do. */
+/* Are there fewer cores than the sum of the minima?  Policies without a rule of their own for that
+ * give the distribution of `workload` or `equal`. */
 bool rmd_scarce(const struct rmd_snapshot *snapshot);
 
 static inline bool rmd_workload_known(const struct rmd_need *need)

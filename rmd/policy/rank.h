@@ -11,13 +11,13 @@
 #include "rmd/policy/arena.h"
 
 struct rmd_rank {
-    double work; /* > 0; relative to the largest of its group, unknown: the group's mean */
+    double work; /* > 0; relative to the largest of its group; if unknown, the group's mean */
     unsigned lo, hi;
     unsigned useful; /* lo <= useful <= hi: more cores than this bring nothing */
     unsigned owned;
     bool known; /* it has announced a graph */
     struct rmd_curve curve;
-    struct rmd_delivered delivered; /* whole cores unless slowed */
+    struct rmd_delivered delivered; /* whole cores with RMD_WHOLE */
 };
 
 /* Processes that share cores in one way: member[first ... first + count). */
@@ -29,8 +29,9 @@ struct rmd_group {
     bool known; /* a member has announced a graph */
 };
 
-/* How much a process's cores count for: whole cores; what rmd knows that they deliver; or less, if iteration
- * times say so.  These compare the ranks of a job, so the grouping is RMD_BY_JOB. */
+/* For how much a process's cores count: whole cores; what rmd knows that they deliver; or less than
+ * that, if iteration times say so.  Iteration times compare the ranks of a job, so RMD_AS_SEEN
+ * needs the grouping RMD_BY_JOB. */
 enum rmd_slowed { RMD_WHOLE, RMD_AS_TOLD, RMD_AS_SEEN };
 
 enum rmd_grouping { RMD_ONE_GROUP, RMD_BY_JOB, RMD_ALONE };
@@ -43,8 +44,9 @@ struct rmd_ranks {
     double *work; /* by process */
 };
 
-/* From a snapshot with one process at least.  `slowed`: the curves are those on the cores that the
- * processes have, of which each delivers a part.  Allocates from *arena. */
+/* The ranks of a snapshot with at least one process, allocated from *arena.  If `slowed` is not
+ * RMD_WHOLE the curves are those on the cores that the processes have, which deliver a part of a
+ * core each. */
 struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
                               enum rmd_slowed slowed, struct rmd_arena *arena);
 
@@ -56,20 +58,21 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *snapshot, enum rmd_grou
 struct rmd_ranks rmd_ranks_cache(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
                                  enum rmd_slowed slowed, struct rmd_arena *arena);
 void rmd_ranks_invalidate(const struct rmd_snapshot *snapshot);
-/* The cached ones, or else made now. */
+/* The cached ranks; if there are none, ranks that are made now. */
 struct rmd_ranks rmd_ranks_cached(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
                                   enum rmd_slowed slowed, struct rmd_arena *arena);
 
-/* What cores deliver that others have, when all have `cores` of them, which deliver `whole`. */
+/* What a core of the other processes delivers on average; all processes together have `cores`
+ * cores, which deliver `whole`. */
 double rmd_elsewhere(double cores, double whole, const struct rmd_delivered *own);
 
-/* Time of the slowest member of a group with these cores each (by process), 0 of none. */
+/* Time of the slowest member of a group with cores[] (by process); 0: the group is empty. */
 double rmd_slowest(const struct rmd_ranks *ranks, const struct rmd_group *group,
                    const unsigned *cores);
 
 /*
- * rmd_balance - distribute `cores` over a group so that its slowest member is as fast as can be,
- * then the next slowest, ...; lo <= cores <= hi.  Writes the members' target[].
+ * rmd_balance - distributes `cores` over a group so that its slowest member is as fast as possible,
+ * then the next slowest, and so on; lo <= cores <= hi.  Writes the members' target[].
  */
 void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, unsigned cores,
                  unsigned *target, struct rmd_arena arena);
@@ -77,10 +80,11 @@ void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, u
 /* How rmd_greedy_allocate distributes cores over groups (greedy.c).  share[]: cores by group. */
 struct rmd_greedy_options {
     unsigned cores;       /* at least the sum of the groups' lo */
-    const double *weight; /* by group: its part of the cores when several gain alike */
-    const unsigned *cap;  /* by group: the most cores from which one without a graph gains */
+    const double *weight; /* by group: its part of the cores when several groups gain the same */
+    const unsigned *cap;  /* by group: the most cores from which a group without a graph gains */
     double give_away;     /* part of the best sum of speed-ups that may be lost to save cores */
 };
+/* Sets share[] of each group. */
 void rmd_greedy_allocate(const struct rmd_ranks *ranks, const struct rmd_greedy_options *how,
                          unsigned *share, struct rmd_arena arena);
 

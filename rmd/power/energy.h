@@ -5,8 +5,8 @@
  * The packages count joules (powercap's RAPL zones; where there are none, hwmon's "Esocket" sensors,
  * which AMD's driver has).  No counter knows processes.  So at each look the energy since the last
  * one is divided in proportion to processor time: each process has its part of what all CPUs have
- * computed.  Programs that are not managed have theirs, which counts for no process; idle cores use
- * energy, too, and are counted with those that compute.
+ * computed.  The part of programs that are not managed counts for no process; the energy of idle
+ * cores is divided with that of the others.
  *
  * The caller holds the loop's turn (loop.h).
  */
@@ -20,7 +20,7 @@
 
 enum { RMD_ENERGY_COUNTERS = 16 };
 
-/* What is counted for one process; in a list while the process is a member.  Zeros at first. */
+/* The count of one process; in a list while the process is a member.  Zeros at first. */
 struct rmd_energy_share {
     struct rmd_energy_share *next;
     pid_t pid;
@@ -43,7 +43,7 @@ struct rmd_energy {
     struct rmd_energy_share *first;
 };
 
-/* Finds the counters in files below `root`, which stays the caller's, on a machine with so many
+/* Finds the counters in files below `root`, which stays the caller's, on a machine with `cores`
  * cores. */
 void rmd_energy_open(struct rmd_energy *energy, const char *root, unsigned cores);
 
@@ -53,9 +53,10 @@ void rmd_energy_open(struct rmd_energy *energy, const char *root, unsigned cores
  * rmd_energy_sample - divides the energy since the last look.  At least once in the time that a
  *                   counter takes to wrap (minutes).  If a counter has vanished, no more is counted
  *                   from then on, and the log says so.
- * rmd_energy_leave - a last look at the process, and none any more.
- *   told_ns  its processor time by its own account, for a process that is gone: it is believed as
- *            far as it is possible.  A process that was killed has told less
+ * rmd_energy_leave - looks at the process for the last time.
+ *   told_ns  for a process that has ended: its processor time by its own record, which is believed
+ * as far
+ *            as it is possible.  (The record of a process that was killed has too little)
  */
 void rmd_energy_join(struct rmd_energy *energy, struct rmd_energy_share *share, pid_t pid);
 void rmd_energy_sample(struct rmd_energy *energy);

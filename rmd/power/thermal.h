@@ -15,7 +15,7 @@ enum {
     RMD_THERMAL_MOST = 120,
     RMD_THERMAL_PERIOD_MS = 1000, /* from look to look */
 };
-#define RMD_THERMAL_SLOWEST 0.2 /* part of the highest speed that is left in any case */
+#define RMD_THERMAL_SLOWEST 0.2 /* the least part of the highest speed */
 
 /*
  * rmd_thermal_next - the part of the highest speed until the next look, RMD_THERMAL_SLOWEST to 1.
@@ -23,15 +23,16 @@ enum {
  *   part       the present one
  *   now, last  degrees at this look and at the look before
  *   threshold  degrees
- * Where the temperature will be above the threshold in four looks if it rises as since the last one,
- * the speed falls in proportion to the degrees that are too many; where it will be more than a degree
- * below, the speed grows by a fiftieth; between it stays.
+ * The temperature in four looks is guessed by its change since the last look.  If that is above the
+ * threshold, the speed falls in proportion to the excess; if it is more than a degree below, the
+ * speed grows by a fiftieth; else it stays.
  */
 double rmd_thermal_next(double part, double now, double last, double threshold);
 
-/* The highest temperature of the CPUs, degrees; of hwmon's sensors in CPUs or, where there are
- * none, of thermal zones of CPUs, below `root`.  Returns how many sensors told one; 0: *hottest
- * stays as it is. */
+/* *hottest: the highest temperature of the CPUs, degrees, by hwmon's sensors in CPUs or, if there
+ * are none, by thermal zones of CPUs, below `root`.  Returns the number of sensors that could be
+ * read; 0:
+ * *hottest stays as it is. */
 unsigned rmd_thermal_read(const char *root, double *hottest);
 
 #endif

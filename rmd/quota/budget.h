@@ -11,11 +11,11 @@
  * core that is returned late then takes from the next period only, where the other cores come as
  * much later.
  *
- * Cores that may compute are not always used.  So the number is divided by the part of the time
- * that they are expected to be, which becomes less as long as the quota is not used up.  If more is
- * used, all cores but one are cut, as soon as one needs all that is left.
+ * Cores that may compute are not always used.  So the number is divided by the part of the time for
+ * which they are expected to be, and that part falls while the quota is not used up.  If more is
+ * used, only one core may compute as soon as it needs all that is left.
  *
- * Pure functions of the times that they are told.
+ * Pure functions of the times in their arguments.
  */
 #ifndef RMD_BUDGET_H
 #define RMD_BUDGET_H
@@ -30,17 +30,18 @@ struct rmd_budget {
     unsigned cores;               /* that may compute now, at least one */
     double use;                   /* part of their time that cores are expected to compute */
     bool cut; /* in this period the cores have computed more than expected */
-    double reserve; /* part of the quota that is not used: what others of the group use, too */
+    double reserve; /* part of the quota that is left to other processes of the group */
 
     uint64_t end_ns;   /* of this period, as far as known */
     uint64_t used_ns;  /* in this period */
     bool counted;                /* the following are known */
-    uint64_t periods, throttled; /* the kernel's count; at the last look, when a period began */
-    bool found;                  /* the begin of the kernel's period, which stays */
-    uint64_t seek_until_ns;      /* looks for it; 0: does not */
+    uint64_t periods, throttled; /* the kernel's counts at the last look, and when a period began */
+    bool found;                  /* the phase of the kernel's periods is known; it does not
+                                    change */
+    uint64_t seek_until_ns;      /* until when it is looked for; 0: it is not */
 };
 
-/* What is seen at a look. */
+/* The figures of one look. */
 struct rmd_budget_seen {
     uint64_t now_ns;
     uint64_t ran_ns;  /* processor time of the processes since the last look */
@@ -48,14 +49,15 @@ struct rmd_budget_seen {
     uint64_t periods, throttled;
 };
 
-/* A quota, from now on; quota_ns 0, or as many as all cores use: none, nor with one core. */
+/* Sets the quota.  There is none if quota_ns is 0 or enough for all cores, or there is one core
+ * only. */
 void rmd_budget_set(struct rmd_budget *budget, uint64_t quota_ns, uint64_t period_ns, unsigned all,
                     uint64_t now_ns);
 
-/* Processes are about to begin: whole cores, and all of their time. */
+/* Processes are about to begin: cores are expected to compute all the time. */
 void rmd_budget_expect_all(struct rmd_budget *budget);
 
-/* Decides ->cores.  Returns the time of the next look. */
+/* Decides budget->cores.  Returns the time of the next look. */
 uint64_t rmd_budget_update(struct rmd_budget *budget, const struct rmd_budget_seen *seen);
 
 #endif

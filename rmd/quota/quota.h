@@ -12,7 +12,8 @@
 
 struct rmd_quota {
     uint64_t quota_ns, period_ns; /* processor time for each period; quota_ns 0: no limit */
-    char group[512];              /* the directory of the group that says so; "" without a limit */
+    char group[512];              /* the directory of the group with that quota; "" without a
+                                     limit */
     char nonsense[512];           /* a file whose text is no quota, and was ignored */
 };
 
@@ -24,7 +25,7 @@ struct rmd_quota {
  */
 void rmd_quota_of(struct rmd_quota *quota, const char *root, pid_t pid);
 
-/* Processor time for each nanosecond: cores. */
+/* The number of cores that the quota pays for: quota_ns / period_ns. */
 double rmd_quota_cores(const struct rmd_quota *quota);
 
 /* Periods of the group so far, and those in which it was throttled.  False: unknown. */

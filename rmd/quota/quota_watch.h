@@ -3,10 +3,10 @@
  * quota_watch.h - follows the quota that control groups set for the processes of a domain
  * (quota.h), and how many cores it pays for at the moment (budget.h).
  *
- * The processes of a launch are in rmd's own group.  Those of a user of the service are asked one
- * by one.  If one quota holds for all of them, the domain has the cores that it pays for.  Else, as
- * with containers, each process owns at most the whole cores of its quota, which it divides with
- * the others of its group.
+ * The processes of a launch are in rmd's own group.  For a user of the service the quota of each
+ * process is read.  If one quota holds for all of them, the domain has the cores that this quota
+ * pays for.  Else, as with containers, each process owns at most the whole cores of its quota,
+ * which it shares with the other processes of its group.
  *
  * The caller holds the loop's turn (loop.h).
  */
@@ -23,21 +23,24 @@ struct rmd_quota_watch {
     struct rmd_domain *domain;
     const char *root;
     bool own;             /* the quota is that of rmd's own group */
-    void (*changed)(void); /* another number of cores than before */
-    unsigned told_cores;   /* at the last call of that */
+    void (*changed)(void); /* called when the number of cores has changed */
+    unsigned told_cores;   /* number of cores at its last call */
     struct rmd_quota quota;
     struct rmd_budget budget;
     struct {
         pid_t pid;
         uint64_t ran_ns; /* at the last look */
-        double cores;    /* of its quota; 0: none */
-        uint64_t group;  /* whose quota that is: a hash */
+        double cores;    /* that its quota pays for; 0: no quota */
+        uint64_t group;  /* hash of the group with that quota */
     } process[INV_MAX_SLOTS];
 };
 
-/* open - for this domain.
+/* rmd_quota_watch_open - prepares the watch of this domain.
  *   root  see quota.h.  NULL: no quota concerns these cores
- *   own   the processes are in rmd's own group, as those of one launch are; else each is asked */
+ *   own   the processes are in rmd's own group, as those of one launch are; else the quota of each
+ * one
+ *         is read
+ * rmd_quota_watch_close - ends it. */
 void rmd_quota_watch_open(struct rmd_quota_watch *watch, struct rmd_domain *domain,
                           const char *root, bool own, void (*changed)(void));
 void rmd_quota_watch_close(struct rmd_quota_watch *watch);

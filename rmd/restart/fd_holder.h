@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* Messages between rmd and the holder; the descriptor that one is about comes with it. */
+/* Messages between rmd and the holder; a message about a descriptor carries it. */
 enum rmd_holder_kind {
     RMD_HOLDER_STORE = 1, /* rmd: store this descriptor.  holder: this one is stored */
     RMD_HOLDER_DROP,      /* rmd: close the descriptor of this user and kind */

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 /* Receives the descriptors that systemd passes: *socket, to listen on, -1: none; and those that a
- * former rmd has stored, each by a call of `stored`, which closes it.  False: they make no sense,
- * and rmd has logged that. */
+ * former rmd has stored, each by a call of `stored`, which closes it.  False: the descriptors are
+ * not as expected, and rmd has logged that. */
 bool rmd_service_receive(int *socket, rmd_stored_callback *stored);
 
 /* Does systemd store descriptors for this process? */
@@ -22,7 +22,7 @@ void rmd_service_store(uid_t uid, int table_fd, int state_fd);
 /* Likewise the memory of persisted_orders.h. */
 void rmd_service_store_orders(int fd);
 
-/* Tell systemd; without systemd they do nothing.  status: for people. */
+/* These notify systemd.  status: one line, which systemctl shows. */
 void rmd_service_ready(const char *status);
 void rmd_service_reloading(void);
 void rmd_service_stopping(void);

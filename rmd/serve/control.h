@@ -13,9 +13,9 @@
 #include <sys/types.h>
 
 struct rmd_asker {
-    uid_t uid;     /* the kernel's word */
+    uid_t uid;     /* from the kernel */
     bool operator; /* root, or the user that rmd runs as */
-    void *client;  /* the server's, for `answer` */
+    void *client;  /* the first argument of `answer` */
     void (*answer)(void *client, const struct inv_outcome *outcome);
 };
 
@@ -23,15 +23,15 @@ struct rmd_asker {
 struct rmd_control {
     struct rmd_pending *pending;  /* newest first */
     struct rmd_source poll_timer; /* NULL `ready`: not open */
-    uint64_t executed;            /* how many commands have been obeyed */
+    uint64_t executed;            /* number of commands that were not refused */
 };
 
-/* Carry out what any bytes of this size ask for.  asker->answer is called once, before this
- * returns or later. */
+/* Checks and executes a command, whose bytes may be anything.  asker->answer is called once, before
+ * this returns or later. */
 void rmd_control(struct rmd_control *control, const struct inv_control *command,
                  const struct rmd_asker *asker);
 
-/* The client has gone: it is not answered any more.  What it has said stays in force. */
+/* The client has gone and gets no answer any more.  Its commands stay in force. */
 void rmd_control_forget(struct rmd_control *control, const void *client);
 
 #endif

@@ -13,8 +13,8 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-/* Of one user, or of all; the caller frees it.  NULL: no memory.
- *   commands  that were obeyed so far (control.h) */
+/* The metrics of one user, or of all, *bytes bytes; the caller frees them.  NULL: no memory.
+ *   commands  number of commands that were executed so far (control.h) */
 char *rmd_metrics_text(uid_t uid, bool all, uint64_t commands, size_t *bytes);
 
 /* Zeros at first.  Only the loop's thread reads and writes it. */
@@ -25,9 +25,9 @@ struct rmd_metrics_server {
     unsigned nclients;
     uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
     uint64_t due_ns;           /* of the leaky bucket of all clients together */
-    bool local; /* a socket of this machine: descriptors may be sent to it */
-    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
-    char *page;                                           /* what was made last */
+    bool local; /* an AF_UNIX socket: messages may carry descriptors */
+    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed at the end */
+    char *page;                                           /* the latest metrics */
     size_t page_bytes;
     uint64_t page_ns;
 };

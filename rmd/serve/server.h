@@ -9,9 +9,9 @@
 #include "rmd/config/settings.h"
 #include "rmd/serve/control.h"
 
-/* The users that may connect, beside root and the user that rmd runs as. */
+/* The users that may connect, besides root and the user that rmd runs as. */
 struct rmd_access {
-    bool several;         /* other users at all */
+    bool several;         /* there may be other users */
     enum rmd_group group; /* RMD_GROUP_DEFAULT: no other user */
     gid_t gid;
 };
@@ -24,13 +24,14 @@ struct rmd_access {
  * Returns 0; or -1, and has logged the reason.
  */
 int rmd_server_open(const char *name, const struct rmd_access *access, unsigned *lock_tries);
-/* The directory of a path, if it is missing; rmd_server_open does it too. */
+/* Makes the directory of a socket's path, if it is missing; rmd_server_open does it, too. */
 void rmd_server_make_directory(const char *name);
-/* The same with a socket that the starter listens on already, and removes. */
+/* As rmd_server_open, with a socket on which the process that started rmd listens already.  That
+ * process removes its path. */
 int rmd_server_inherit(int fd, const struct rmd_access *access);
-/* What has become of commands so far, for metrics. */
+/* The state of rmctl's commands, for metrics. */
 const struct rmd_control *rmd_server_control(void);
-/* Stop listening, if we do; our path is removed. */
+/* Stops listening, if rmd does, and removes rmd's path. */
 void rmd_server_close(void);
 
 #endif

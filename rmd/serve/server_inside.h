@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * server_inside.h - connections and the state of the server, for connections.c (which of them
- * are served, and when) and answer.c (what clients are told) only.
+ * server_inside.h - connections and the state of the server, only for connections.c (which
+ * connections are served, and when) and answer.c (the answers to clients).
  */
 #ifndef RMD_SERVER_INSIDE_H
 #define RMD_SERVER_INSIDE_H
@@ -21,18 +21,18 @@ struct connection {
     struct rmd_source source;
     struct connection *next;
     struct ucred peer;
-    uid_t about;               /* the user whose domain it asks for, mostly its own; */
-    struct rmd_domain *domain; /* which this is, while it is answered; NULL: not known */
+    uid_t about;               /* the user whose domain the request is about, mostly the client's */
+    struct rmd_domain *domain; /* that domain, while the request is answered; NULL: there is none */
     struct rmd_report_cursor reports; /* being sent */
-    unsigned sent;
+    unsigned sent;           /* number of reports, or bytes of `text`, that have been sent */
     bool sending;
-    bool operator;           /* root, or our own user */
-    bool answered, waiting;  /* INV_CONTROL: has been; will be */
-    bool follows;            /* INV_EVENTS: also those to come */
+    bool operator;           /* the client is root, or rmd's own user */
+    bool answered, waiting;  /* INV_CONTROL: it has been answered; it will be */
+    bool follows;            /* INV_EVENTS: it also gets later events */
     bool held;               /* it is served later, */
-    uint32_t events;         /* with these */
-    uint64_t next_event;     /* of those that it gets; 0 it gets none */
-    char *text;              /* or an admin snapshot: being sent; `sent` bytes of it have been */
+    uint32_t events;         /* with these epoll events */
+    uint64_t next_event;     /* number of the next event for it; 0: it gets none */
+    char *text;              /* a text or an admin snapshot that is being sent */
     size_t text_bytes;
 };
 
@@ -46,10 +46,10 @@ extern struct rmd_server {
     uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
     uint64_t later_ns;         /* when the timer rings; 0: never */
     struct rmd_control control;
-    struct inv_remote_report message; /* that is being read; most are only the request */
+    struct inv_remote_report message; /* being read; most messages are only the request */
 } rmd_server;
 
-/* Closes and frees it. */
+/* Closes and frees the connection. */
 void rmd_server_close_connection(struct connection *c);
 
 /* Does the request begin a trace?  Then a file comes with it. */
@@ -61,13 +61,15 @@ static inline bool rmd_starts_trace(const struct inv_request *r)
 /*
  * answer.c
  * rmd_server_refuse - tells the client why there is no answer.
- * rmd_server_answer - answers a well-formed request of an admitted client.  `carries` a file for a
- *                     trace?
- * rmd_server_continue_sending - sends more of what the connection is in the middle of sending.
- * rmd_server_send_events - sends as many events as there are and the socket takes.
- * rmd_server_send_end_event - sends the last event to a client that follows, if its socket has
+ * rmd_server_answer - answers a well-formed request of an admitted client.  carries: a file for a
+ * trace
+ *                     came with it.
+ * rmd_server_continue_sending - sends the next part of an answer that is being sent.
+ * rmd_server_send_events - sends the events that the client has not got, as far as its socket has
+ * room. rmd_server_send_end_event - sends the last event to a client that follows, if its socket
+ * has
  *                             room.  why: "": rmd ends.
- * True: the connection has done its work, and is to be closed.
+ * True: the connection has done its work, and the caller closes it.
  */
 void rmd_server_refuse(struct connection *c, enum inv_status status, const char *message);
 bool rmd_server_answer(struct connection *c, const struct inv_remote_report *message, size_t bytes,

@@ -19,7 +19,8 @@ struct rmd_confinement;
 struct rmd_enforcement {
     enum rmd_enforce how;
     struct inv_cpus possible; /* CPUs that rmd may use, and those of its cores */
-    struct inv_cpus offline;  /* now; set by the caller, which updates the confinements then */
+    struct inv_cpus offline;  /* CPUs that are offline; the caller sets it, and then updates the
+                                 confinements */
     bool cpusets;             /* enforce by cpusets, not by affinity */
     bool required; /* false for an rmd of one user until a core is drained or limited: the caller
                       sets it then */

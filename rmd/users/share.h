@@ -22,8 +22,9 @@ struct rmd_share {
     unsigned units;       /* that it gets */
 };
 
-/* Sets share[i].units, which are 0 before.  n is at most RMD_SHARES_MAX.  The order counts: when
- * there are fewer units than persons, the first ones get them, those before that have some. */
+/* Sets share[i].units of n users, at most RMD_SHARES_MAX, which are 0 before.  If there are fewer
+ * units than persons, persons that have units come first, then the others in the order of the
+ * array. */
 void rmd_share_units(struct rmd_share *share, unsigned n, unsigned units);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * unmanaged.h - processes of users with a domain that have not joined it and compute on its CPUs: programs
- * of std::thread, Java or Go, and what joins at its first region only.  rmctl status shows them.
+ * of std::thread, Java or Go, and OpenMP programs before their first region.  rmctl status shows
+ * them.
  *
  * While there are members, /proc/stat is read at each check.  If the machine was busy for longer than its
  * members have run, a scan of /proc finds these programs, in slices, and takes at most a hundredth of a
@@ -22,7 +23,8 @@ struct rmd_unmanaged_process {
     uid_t uid;
     uint64_t start_ticks, ran_ticks; /* procstat.h */
     uint64_t seen_ns;                /* CLOCK_MONOTONIC */
-    double cores;                    /* that it has used since the scan before; 0: not known, or member */
+    double cores;                    /* that it has used since the scan before; 0: unknown, or a
+                                        member */
     unsigned running;                /* threads that ran or were ready at the last scan */
     bool member;
     char program[INV_NAME_BYTES];
@@ -34,7 +36,7 @@ struct rmd_unmanaged_list {
     unsigned count, capacity;
 };
 
-/* The domains: each of them, and that of a user, or NULL. */
+/* Access to the domains: calls `visit` for each; the domain of a user, or NULL. */
 struct rmd_unmanaged_domains {
     void (*each)(void (*visit)(struct rmd_domain *, void *context), void *context);
     struct rmd_domain *(*of)(uid_t uid);
@@ -43,23 +45,26 @@ struct rmd_unmanaged_domains {
 /* Written by unmanaged.c only. */
 struct rmd_unmanaged {
     struct rmd_unmanaged_list known, found; /* by the last scan; so far by the one under way */
-    struct inv_cpus cpus;                   /* of all domains; none: it never looks */
+    struct inv_cpus cpus;                   /* of all domains; empty: no scan is made */
     struct rmd_unmanaged_domains domains;
     DIR *processes;                         /* NULL: no scan is under way */
     struct rmd_source timer;
-    uint64_t looked_ns, busy_ns, members_ns; /* at the last look: 0 none; processor time until then */
-    uint64_t took_ns, not_before_ns;         /* of this scan so far; of the next one */
+    /* At the last look (looked_ns 0: there was none): its time, and the processor time of the
+     * machine and of the members until then. */
+    uint64_t looked_ns, busy_ns, members_ns;
+    uint64_t took_ns, not_before_ns; /* processor time of this scan so far; earliest time of the
+                                        next */
 };
 
-/* begin - to be called before all others.  cpus: of the domains' cores.  0, or -1 with errno.
- * look - at each check, while there are members.
- * forget - there is no member any more, or rmd ends. */
+/* rmd_unmanaged_begin - called before the others.  cpus: of the domains' cores.  0, or -1 with
+ * errno. rmd_unmanaged_sample - called at each check while there are members.
+ * rmd_unmanaged_forget - called when there is no member any more, and at the end of rmd. */
 int rmd_unmanaged_begin(struct rmd_unmanaged *unmanaged, const struct inv_cpus *cpus,
                         const struct rmd_unmanaged_domains *domains);
 void rmd_unmanaged_sample(struct rmd_unmanaged *unmanaged);
 void rmd_unmanaged_forget(struct rmd_unmanaged *unmanaged);
 
-/* Is this one shown?  It uses at least a twentieth of a core. */
+/* Is this process shown?  It must use at least a twentieth of a core. */
 static inline bool rmd_unmanaged_counts(const struct rmd_unmanaged_process *p)
 {
     return !p->member && p->cores >= 0.05;

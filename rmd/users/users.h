@@ -27,7 +27,7 @@ struct rmd_users_options {
     struct rmd_machine_state *machine;
 };
 
-/* What the domains share; also for the requests of users. */
+/* What the domains share. */
 struct rmd_shared *rmd_users_shared(void);
 
 /* The users read *settings until rmd_users_close: the caller owns it and keeps it where it is.
@@ -36,7 +36,7 @@ int rmd_users_open(const struct inv_topology *topology, const struct rmd_setting
                    const struct rmd_users_options *options);
 void rmd_users_close(void);
 
-/* The settings have changed, as far as they may. */
+/* The settings have changed, those that may (rmd_key_reloadable). */
 void rmd_users_reconfigured(void);
 
 /* Sets the policy of this user's domain, until the settings change theirs.  Root's choice, if there
@@ -44,23 +44,23 @@ void rmd_users_reconfigured(void);
  * section.  False: no memory. */
 bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy);
 
-/* Which it is now, also of a user that is not known. */
+/* The policy of this user's domain, also of a user without a domain. */
 const struct rmd_policy *rmd_users_policy(uid_t uid);
 
 /* Does rmd serve processes of this user? */
 bool rmd_users_served(uid_t uid);
 
-/* The domain of this user, to look at; made when there is none.  NULL: no memory. */
+/* The domain of this user; made if there is none.  NULL: no memory. */
 struct rmd_domain *rmd_users_domain(uid_t uid);
 
-/* The same, but none is made: NULL. */
+/* The domain of this user; NULL: there is none. */
 struct rmd_domain *rmd_users_known(uid_t uid);
 
 /* rmd_domain_join in the domain of this user; also errno EUSERS: every core has a user already;
  * EXDEV: the process may use its own CPUs only, of which we have none. */
 int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request);
 
-/* Of a user: cores, and cores of each of its launches, at most.  0: all. */
+/* The most cores of a user, and of each of its launches.  0: all. */
 struct rmd_limits {
     unsigned cores, job_cores;
 };
@@ -70,7 +70,7 @@ struct rmd_limits {
  * rmd_users_find - the domain of which the process is a member, of this user or of any, and its
  *                  slot; NULL: it is no member.
  * rmd_users_each - calls `visit` for each user's domain.
- * rmd_users_cool - an operator orders this limit of temperature, as rmd_machine_cool, for the next rmd, too.
+ * rmd_users_cool - rmd_machine_cool by an operator's order, which the next rmd takes over.
  * rmd_users_drain - drains these cores, whole units; undo: users may have them again.
  * rmd_users_drained - the drained cores, and their number.
  * rmd_users_offline - cores that no user has, since a CPU of their unit is offline.
@@ -114,12 +114,12 @@ void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd);
 void rmd_users_former_cores(struct inv_topology *topology, const char *sys_root);
 void rmd_users_take_over(void);
 
-/* As given to rmd_users_open. */
+/* The machine that rmd_users_open was given. */
 struct rmd_machine_state *rmd_users_machine(void);
-/* What computes beside the members (unmanaged.h), of all users. */
+/* Processes that compute beside the members (unmanaged.h), of all users. */
 const struct rmd_unmanaged *rmd_users_unmanaged(void);
 
-/* Processes of all users. */
+/* The number of members of all domains. */
 unsigned rmd_users_live(void);
 
 #endif

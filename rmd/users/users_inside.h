@@ -22,10 +22,10 @@ struct user {
     struct user *next;
     uid_t uid;
     bool joining;          /* its first process is on its way */
-    uint64_t idle_since;   /* of its last process's end: a number, see idle_number */
-    bool excess_candidate; /* of find_excess_user */
-    const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: not */
-    /* of rmctl limit, as the operator and as the user itself said; 0: nothing, or all */
+    uint64_t idle_since;   /* idle_number when its last process ended */
+    bool excess_candidate; /* for find_excess_user */
+    const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: none */
+    /* by rmctl limit, of an operator and of the user itself; 0: no limit */
     struct rmd_limits ordered, own;
     unsigned reported_cores; /* by the last INV_EVENT_SHARE */
     struct rmd_domain *domain;
@@ -34,7 +34,7 @@ struct user {
 };
 
 /* All users, and the cores that are divided among them.  Only rmd's main thread reads and writes
- * it. */
+ * this. */
 extern struct rmd_users {
     const struct rmd_settings *settings;
     struct rmd_users_options options;
@@ -46,14 +46,14 @@ extern struct rmd_users {
     struct rmd_nonmembers nonmembers;
     struct rmd_unmanaged unmanaged;
 
-    /* By core: the user that has it, the user that is to have it, and the time when it was asked
+    /* By core: the user that has it, the user that will have it, and the time when it was asked
      * back. */
     struct user *current_user[INV_MAX_CORES], *next_user[INV_MAX_CORES];
     uint64_t asked_ns[INV_MAX_CORES];
     struct inv_cpus cpuset; /* when rmd began */
     bool away[INV_MAX_CORES]; /* offline, or not in the cpuset any more: no user's */
     unsigned naway;
-    unsigned hot; /* units that are left out because of heat: the last ones */
+    unsigned hot; /* number of units that are left out because of heat: the last ones */
     bool drained[INV_MAX_CORES]; /* whole units */
     /* No process of the launch was bound to them by another resource manager that binds all of its
      * processes.  Written when one joins, read when cores are divided; all false for several
@@ -73,13 +73,14 @@ extern struct rmd_users {
 
 /*
  * rmd_user_known - the user of this ID, or NULL.
- * rmd_user_find - the same; made when there is none.  NULL: no memory.
- * rmd_user_is_active - has it processes that can compute?  If they are all stopped, other users get
- *                      its cores.
+ * rmd_user_find - the same; made if there is none.  NULL: no memory.
+ * rmd_user_is_active - has the user processes that can compute?  If all are stopped, other users
+ * get its
+ *                      cores.
  * rmd_user_configure - applies the settings, orders and policy choices to the user's domain.
  * rmd_users_forget_excess - forgets users without processes of which there are too many.
- * rmd_users_cpus_changed - looks which CPUs are offline; true: others than before.
- * rmd_users_set_check_timer - runs it while there is something to check.
+ * rmd_users_cpus_changed - finds which CPUs are away; true: others than before.
+ * rmd_users_set_check_timer - runs check_timer while there is something to check.
  * rmd_users_set_sampling - measures what cores deliver while a policy asks for it.
  */
 struct user *rmd_user_known(uid_t uid);
@@ -92,11 +93,11 @@ void rmd_users_set_check_timer(void);
 void rmd_users_set_sampling(void);
 
 /*
- * users_limits.c: persons, and what users may have.
- * rmd_user_person - the person: the user and its subordinate IDs are one.
- * rmd_users_settings - what the file says of this ID, or of the person where it says nothing of it.
- * rmd_users_limit_units - the limit of cores in force, in units, at least one.
- * rmd_user_most_units - what that and a quota leave of the units, at the moment.
+ * users_limits.c: persons, and the limits of users.
+ * rmd_user_person - the user's person: a user and its subordinate IDs are one.
+ * rmd_users_settings - the settings of this ID by the file; if it has no section, those of the
+ * person. rmd_users_limit_units - the limit of cores in force, in units, at least one.
+ * rmd_user_most_units - the most units that this limit and a quota allow at the moment.
  */
 uid_t rmd_user_person(const struct user *u);
 struct rmd_user_settings rmd_users_settings(uid_t uid);
@@ -105,14 +106,15 @@ unsigned rmd_user_most_units(const struct user *u);
 
 /*
  * users_divide.c: which user has which core.
- * rmd_users_divide - divides the cores anew and moves those that have been left.
+ * rmd_users_divide - divides the cores anew and moves those that have no holder any more.
  * rmd_users_unit_has_any - is a core of the unit in the set?
- * rmd_user_has_cores - has the user cores, or is it to have some?
- * rmd_user_check_newcomer - 0, or why the newcomer may have no processes: it would be without a
- *                           core (EUSERS; or EDQUOT, where the person has some); or, where many
- *                           are stopped, without a place for its table.
- * The others handle what changes the division: a core has been left, the reclaim bound of one has
- * passed, a quota pays for another number of cores, heat leaves this part of the units.
+ * rmd_user_has_cores - has the user cores, or will it have some?
+ * rmd_user_check_newcomer - 0, or an errno that says why the newcomer may have no processes: it
+ * would
+ *                           have no core (EUSERS; or EDQUOT, if its person has cores); or, if many
+ *                           users are stopped, there is no place for its table.
+ * The others handle what changes the division: a core has no holder any more, the reclaim bound of
+ * a core has passed, a quota pays for another number of cores, heat leaves this part of the units.
  */
 void rmd_users_divide(void);
 bool rmd_users_unit_has_any(unsigned unit, const bool set[INV_MAX_CORES]);
