@@ -89,15 +89,15 @@ static const struct argp_option options[] = {
     {"pay-within-ms", OPT_KEY + RMD_KEY_PAY_WITHIN, "MS", 0,
      "time within which a move must have paid for that (default 100)", 0},
     {"power-cap", OPT_KEY + RMD_KEY_POWER_CAP, "WATTS", 0,
-     "what the CPUs may take together, or with % what part of the most that they may", 0},
+     "power of all CPUs together at most, in watts, or with % as a part of their highest power", 0},
     {"temperature-limit", OPT_KEY + RMD_KEY_TEMPERATURE_LIMIT, "DEGREES", 0,
-     "keep the CPUs below so many degrees Celsius, by their frequencies or by leaving out cores", 0},
+     "keep the CPUs below DEGREES Celsius, by their frequencies or by leaving out cores", 0},
     {"reclaim-bound-us", OPT_KEY + RMD_KEY_RECLAIM_BOUND, "US", 0,
      "an owner takes its core by force after this time (default 5000)", 0},
     {"lend-blocked", OPT_KEY + RMD_KEY_LEND_BLOCKED, "YES|NO", 0,
      "lend the cores of threads that sleep in the kernel (default yes)", 0},
-    {"max-cores", OPT_KEY + RMD_KEY_MAX_CORES, "N", 0, "cores of a user at most", 0},
-    {"max-job-cores", OPT_KEY + RMD_KEY_MAX_JOB_CORES, "N", 0, "cores of a launch at most", 0},
+    {"max-cores", OPT_KEY + RMD_KEY_MAX_CORES, "N", 0, "a user has at most N cores", 0},
+    {"max-job-cores", OPT_KEY + RMD_KEY_MAX_JOB_CORES, "N", 0, "a launch has at most N cores", 0},
     {"socket-group", OPT_KEY + RMD_KEY_SOCKET_GROUP, "GROUP", 0,
      "the group that may use the socket, * for all users (default " GROUP
      ", if there is one)", 0},
@@ -105,23 +105,23 @@ static const struct argp_option options[] = {
      "keep users to their cores by affinity (default), cpuset, or none", 0},
     {"enforce-on", OPT_KEY + RMD_KEY_ENFORCE_ON, "PROCESSES", 0,
      "on processes that have joined and their descendants (descendants, the default), or on all "
-     "processes of a user that has such (user)", 0},
+     "processes of a user who has joined ones (user)", 0},
     {"cgroup", OPT_KEY + RMD_KEY_CGROUP, "DIR", 0,
      "where cpusets are made (default auto: below rmd's own control group)", 0},
     {"check-interval-ms", OPT_KEY + RMD_KEY_CHECK_INTERVAL, "MS", 0,
-     "how often affinities are looked at (default 1000)", 0},
+     "time between two periodic checks, in milliseconds (default 1000)", 0},
     {"log-level", OPT_KEY + RMD_KEY_LOG_LEVEL, "LEVEL", 0,
      "tell events from this level on: error, warning, notice, info (default of the service) or "
      "debug", 0},
     {"metrics", OPT_KEY + RMD_KEY_METRICS, "WHERE", 0,
      "answer HTTP GET /metrics there, for Prometheus: a path, @NAME or 127.0.0.1:PORT", 0},
     {"subuid-file", OPT_KEY + RMD_KEY_SUBUID, "FILE", 0,
-     "whose subordinate user IDs are whose (default /etc/subuid), or none", 0},
+     "the file of subordinate user IDs (default /etc/subuid), or none", 0},
     {"verbose", 'v', NULL, 0, "as --log-level=debug", 0},
     {"config", OPT_CONFIG, "FILE", 0,
      "the configuration of the service (default " CONFIG_FILE ", if it is there); options win", 0},
     {"check-config", OPT_CHECK_CONFIG, "FILE", 0,
-     "say what is wrong with a configuration, and end: 0 when nothing is", 0},
+     "print the errors of a configuration, and end: with status 0 if there are none", 0},
     {"foreground", OPT_FOREGROUND, NULL, 0,
      "stay in the foreground, as it always does: for init scripts and containers", 0},
     {"private", OPT_PRIVATE, NULL, 0, "serve one launcher: end when it ends", 0},
@@ -130,12 +130,13 @@ static const struct argp_option options[] = {
      "--cores that this node does not have do not matter",
      0},
     {"listen-fd", OPT_LISTEN_FD, "N", 0,
-     "descriptor N listens already, on the name of --socket", 0},
+     "descriptor N is a socket that listens already, on the name of --socket", 0},
     {"ready-fd", OPT_READY_FD, "N", 0,
      "write \"ready CORES\", and \"uneven\" where cores have several speeds, to descriptor N when clients "
      "may connect; with --private, end when its other end is closed",
      0},
-    {"procs", OPT_PROCS, "N", 0, "N processes will join; without it, each first one tells", 0},
+    {"procs", OPT_PROCS, "N", 0,
+     "N processes will join; without it, the first process of each job tells how many", 0},
     {"sys-root", OPT_SYS_ROOT, "DIR", 0, "look for proc and sys in DIR instead of /", 0},
     {0}};
 
@@ -251,7 +252,7 @@ static bool is_service(void)
     return !rmd.line.private && !rmd.line.node;
 }
 
-/* A job that rmd ends with. */
+/* Does rmd belong to a job, with which it ends? */
 static bool has_job(void)
 {
     return rmd.line.node || (rmd.line.private && rmd.line.ready_fd >= 0);
@@ -485,8 +486,8 @@ static int listen_for_clients(bool several, int handed_over)
                    : rmd_server_open(socket_name(), &access, &rmd.lock_tries);
 }
 
-/* Receives the descriptors that a former rmd on this socket has stored.  False: they make no sense,
- * and rmd has logged that. */
+/* Receives the descriptors that a former rmd on this socket has stored.  False: they are not as
+ * expected, and rmd has logged that. */
 static bool receive_stored(int *handed_over)
 {
     if (!is_service())
@@ -588,7 +589,7 @@ static int start_rmd(void)
     return 0;
 }
 
-/* However far start has come. */
+/* Ends all parts of rmd that have been started, also after an error in start_rmd. */
 static void end_rmd(void)
 {
     rmd_machine_close(&rmd.machine);

@@ -186,7 +186,7 @@ const struct rmd_policy *rmd_persisted_chosen(const struct rmd_persisted_policy 
         return NULL;
     const struct rmd_policy *p = rmd_policy_named(was->chosen);
     if (!p)
-        rmd_log(RMD_WARNING, "policy %s, which was chosen, is none of this version", was->chosen);
+        rmd_log(RMD_WARNING, "this version has no policy %s, which was chosen", was->chosen);
     return p;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * settings.c - strict parsing: what is not understood in full is refused, with file, line, key and
- * what is allowed.  An operator's mistake is to be seen when it is made, not when a user
- * complains.  No state: the same text gives the same settings (but for names of users and
+ * settings.c - strict parsing: text that is not understood in full is refused, with file, line, key
+ * and the allowed values.  So operators see a mistake when they make it, and not when a user
+ * complains.  No state: the same text gives the same settings (except names of users and
  * groups, which the C library looks up).
  */
 #define _GNU_SOURCE
@@ -111,7 +111,7 @@ static bool set_smt(struct rmd_settings *s, const char *text)
     return how >= 0;
 }
 
-/* A number of units, of which there are so many in one. */
+/* Parses a number of small units, such as microseconds, of which one whole has `units`. */
 static bool parse_fraction(const char *text, unsigned least, unsigned most, double units,
                            double *value)
 {

@@ -23,7 +23,8 @@ static const char *path_of(const struct sockaddr *address)
     return address->sa_family == AF_UNIX && local->sun_path[0] != '\0' ? local->sun_path : NULL;
 }
 
-/* What is no path has no directory.  The result is for unlock_directory. */
+/* Locks the directory of a path; an address that is no path has none.  The result is for
+ * unlock_directory. */
 static int lock_directory(const struct sockaddr *address, unsigned *tries)
 {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cores.c - cores that come to a domain and leave it.  Their words say so also where tokens are
- * counted: a process that lets a child or a thread run anywhere looks there where that is.
+ * cores.c - cores that come to a domain and leave it.  Their words are written in anonymous mode,
+ * too: a process that lets a child or a thread run anywhere reads there which cores these are.
  */
 #define _GNU_SOURCE
 #include "libinvasive/base/assertion.h"

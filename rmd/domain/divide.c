@@ -92,7 +92,8 @@ static void read_iteration_time(struct rmd_process *p, struct inv_slot *s)
     p->iteration_cores = p->owned_units;
 }
 
-/* What a core of the process delivers by what rmd knows: the mean of those of which it is known. */
+/* What a core of the process delivers, as rmd knows it: the mean over the cores for which it
+ * does. */
 static double delivered_to(const struct rmd_domain *d, unsigned slot)
 {
     double sum = 0;
@@ -105,8 +106,8 @@ static double delivered_to(const struct rmd_domain *d, unsigned slot)
     return known ? sum / known : 0;
 }
 
-/* A process that measures what its cores deliver announces work in core time of these cores: the work itself is
- * less by that part. */
+/* A process that measures what its cores deliver announces its workload in core time of these
+ * cores.  In time of whole cores the workload is that times the delivered part. */
 static void add_delivered(struct rmd_need *need, struct inv_slot *s, double told)
 {
     double seen;
@@ -120,7 +121,7 @@ static void add_delivered(struct rmd_need *need, struct inv_slot *s, double told
         need->delivered = seen;
 }
 
-/* What a process asks for, in units. */
+/* The constraint of a process, in units. */
 static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(d->table, slot);
@@ -144,8 +145,8 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
     return need;
 }
 
-/* Where a rank begins when it owns nothing yet: neighbours in the order of this node's ranks,
- * however the order of joining. */
+/* Near which core a rank begins when it owns none: neighbouring ranks of this node on neighbouring
+ * cores, in whatever order they join. */
 static int preferred_core_of(struct rmd_domain *d, unsigned slot)
 {
     const struct rmd_process *p = &d->procs[slot];
@@ -233,7 +234,7 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
     rmd_state_save(d);
 }
 
-/* A job's number is the index of its first process; those to come are of the newest job. */
+/* A job's number is the index of its first process.  Expected processes are of the newest job. */
 static void number_jobs(const struct rmd_domain *d, const struct members *m, unsigned to_come,
                         struct rmd_need *needs)
 {
@@ -297,7 +298,7 @@ static void add_owner_events(struct rmd_domain *d)
     }
 }
 
-/* What the policy divides among: not what is pinned. */
+/* Decides the targets of the processes that are not pinned. */
 static void decide_targets(struct rmd_domain *d, struct rmd_snapshot *s, const uint64_t *launch,
                            unsigned *target)
 {
@@ -307,7 +308,7 @@ static void decide_targets(struct rmd_domain *d, struct rmd_snapshot *s, const u
         memset(target, 0, s->nprocs * sizeof *target);
 }
 
-/* Of so many processes. */
+/* The sum of the targets of `count` processes. */
 static unsigned long __attribute__((unused)) sum_of_targets(const unsigned *target, unsigned count)
 {
     unsigned long sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* inspect.c - what files of other folders are told about a domain: all of it is read only. */
+/* inspect.c - functions by which files of other folders read a domain. */
 #include "libinvasive/table/core.h"
 #include "rmd/domain/domain_inside.h"
 

@@ -97,7 +97,7 @@ static void remove_and_divide(struct rmd_domain *d, unsigned slot, bool left)
     rmd_state_save(d);
 }
 
-/* Its user waits for what that took before it is let in again. */
+/* The time that this takes is charged to the user (rate_limit.h). */
 static void process_died(struct rmd_source *source, uint32_t events)
 {
     (void)events;
@@ -146,7 +146,7 @@ void rmd_domain_leave(struct rmd_domain *d, pid_t pid)
         remove_and_divide(d, (unsigned)slot, true);
 }
 
-/* A fresh slot; everything that the dead one of before left in it is gone. */
+/* Sets the slot up for a new process; nothing of its former process is left. */
 static void init_slot(struct inv_slot *s, const struct rmd_process *p,
                       const struct inv_request *request)
 {
@@ -227,7 +227,7 @@ static bool may_belong_to(const struct rmd_domain *d, const struct rmd_process *
            !has_rank(d, other->job, p->rank);
 }
 
-/* What is none of MPI's is a job of its own. */
+/* A process that is no MPI rank is a job of its own. */
 static void assign_job(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
 {
     struct rmd_process *p = &d->procs[slot];
@@ -252,8 +252,8 @@ static unsigned expected_processes(const struct rmd_domain *d, const struct inv_
     return n < INV_MAX_SLOTS ? n : INV_MAX_SLOTS;
 }
 
-/* Where nothing is known of this node's ranks, these may be all; if not, preferred_core_of sees it.
- */
+/* If nothing is known of this node's ranks, all ranks may be here; if not, preferred_core_of sees
+ * it. */
 static void set_local_rank(struct rmd_process *p, const struct inv_request *request)
 {
     bool known = request->local_rank >= 0;
@@ -269,7 +269,8 @@ static void set_launch(struct rmd_domain *d, struct rmd_process *p)
     d->newest_launch = p->launch;
 }
 
-/* That of the other processes of its launch, else what it has said. */
+/* The priority is that of the other processes of the launch; without any, the one in the
+ * request. */
 static void set_priority(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
 {
     struct rmd_process *p = &d->procs[slot];

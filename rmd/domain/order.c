@@ -158,7 +158,7 @@ void rmd_order_keep(struct rmd_domain *d, const struct rmd_process *p)
         (struct rmd_left_order){p->pid, p->start_ticks, p->order};
 }
 
-/* A core that another one has been pinned to meanwhile is that one's. */
+/* Removes cores to which another process has been pinned meanwhile from the order. */
 static void remove_taken(const struct rmd_domain *d, struct rmd_order *order)
 {
     bool any = false;

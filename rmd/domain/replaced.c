@@ -96,8 +96,8 @@ void rmd_replaced_forget(struct rmd_domain *d)
     memset(d->replaced, 0, sizeof d->replaced);
 }
 
-/* Members can hold as many locks as they like, through all of which the kernel looks: not all are
- * looked at then, and the next look goes on there. */
+/* Members can hold as many locks as they like, and the kernel searches all of them.  So a look that
+ * takes too long ends early, and the next one goes on with the next member. */
 static void check_members(struct rmd_domain *d, uint64_t begun)
 {
     for (unsigned n = 0; n < INV_MAX_SLOTS && d->table; n++) {

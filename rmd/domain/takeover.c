@@ -215,7 +215,8 @@ static void recount_tokens(struct rmd_domain *d)
     }
 }
 
-/* The former rmd may have lent tokens for processes that slept (watch/blocked.c).  This one looks anew. */
+/* The former rmd may have lent tokens of processes that slept (watch/blocked.c).  Ends these loans;
+ * this rmd looks at the processes itself. */
 static void end_loans_of_the_running(struct rmd_domain *d)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)

@@ -137,7 +137,7 @@ static struct rmd_trace_reading *read_table(int fd)
     return NULL;
 }
 
-/* Tracing is on from here: every later change of a word is in a ring (core.c, change_word). */
+/* Begins the trace of a table: every later change of a word is in a ring (core.c, change_word). */
 static void begin_table(struct rmd_domain *d, int fd)
 {
     struct inv_table *t = d->table;
@@ -166,7 +166,8 @@ static void begin_table(struct rmd_domain *d, int fd)
     rmd_trace_item_queue(&d->trace->writer, item);
 }
 
-/* And off again: every change up to these words is in a ring, at least as an intent. */
+/* Ends the trace of a table: every change up to the words that are read here is in a ring, at least
+ * as an intent. */
 static void end_table(struct rmd_domain *d, bool last)
 {
     unsigned ncores = d->trace->now ? d->topology.ncores : 0;
@@ -213,7 +214,7 @@ static void free_trace(struct rmd_trace *x)
     free(x);
 }
 
-/* A trace that has come to its end, if there is one here, makes room for another one. */
+/* Frees the trace in *place, if there is one and its thread has ended. */
 static void join_if_done(struct rmd_trace **place)
 {
     struct rmd_trace *x = *place;
@@ -233,8 +234,8 @@ static void join_orphans(struct rmd_shared *shared)
     }
 }
 
-/* A person that has been forgotten and comes back has one trace at a time, too; and disks that do
- * not answer may keep so many threads of all. */
+/* May the domain's user start a trace?  A person has one trace at a time, also if rmd has forgotten
+ * its user meanwhile.  And the number of threads that wait for disks is limited. */
 static bool may_start(const struct rmd_domain *d)
 {
     struct rmd_persons *persons = &d->shared->persons;

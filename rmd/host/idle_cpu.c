@@ -18,13 +18,14 @@
 enum {
     PAUSE_NS = 1000000, /* the shortest pause */
     AGAIN_NS = 300000, /* the pause until the CPU is seen again; a thread that sleeps for less lends no core */
-    LATE_NS = 100000,  /* a thread that wakes so much later had to wait for a CPU */
-    BUSY_NS = 20000000, /* so late: all CPUs were busy, and that has changed */
+    LATE_NS = 100000,  /* a thread that wakes up later than this had to wait for a CPU */
+    BUSY_NS = 20000000, /* later than this: all CPUs were busy until now */
     TIMES = 2, /* wake-ups in time, in sequence, after which a CPU counts as idle; the first one may be late */
     DOUBLE_AFTER = 4, DOUBLINGS = 5, /* after DOUBLE_AFTER pauses in vain, or a report, the pause doubles */
     MOST_IN_VAIN = DOUBLE_AFTER * DOUBLINGS,
-    NOT_IN_VAIN = 400, /* pauses that are short after a loan that was worth it: about a second */
-    VAIN_REPORT = 16,  /* a report takes away so many of these: 25 looks cost less than such a loan gives */
+    NOT_IN_VAIN = 400, /* short pauses after a loan that was worth it: about a second */
+    VAIN_REPORT = 16,  /* short pauses that each report costs: 25 looks cost less than such a loan
+                          gives */
     MOST_THREADS = 16,
     LONG_SLICE_NS = 100000000, /* the longest that the kernel allows: the thread runs least often on a busy CPU */
     STACK_BYTES = 1 << 16,
@@ -34,12 +35,12 @@ enum {
 enum { PAUSED, WATCH, CLOSED };
 
 struct rmd_idle_cpu {
-    int fd; /* the threads' own */
-    _Atomic uint32_t asked; /* futex; seq_cst */
-    _Atomic uint32_t anew;  /* how often it was asked for the shortest pauses; before `asked`, which publishes it */
-    _Atomic uint32_t users; /* owner and threads: the last one frees it */
+    int fd; /* a copy of the owner's, for the threads */
+    _Atomic uint32_t asked; /* the latest request: WATCH, PAUSED or CLOSED; futex, seq_cst */
+    _Atomic uint32_t anew;  /* how often the shortest pauses were asked for; published by `asked` */
+    _Atomic uint32_t users; /* owner and threads: the last one frees the struct */
     _Atomic uint32_t begun; /* threads so far, each of which takes a number */
-    struct inv_cpus cpus[MOST_THREADS]; /* one each; on large machines several, from which the kernel chooses */
+    struct inv_cpus cpus[MOST_THREADS]; /* of each thread one CPU; on large machines several */
 };
 
 static void drop(struct rmd_idle_cpu *w)
@@ -80,7 +81,7 @@ static void report_idle_cpu(struct rmd_idle_cpu *w)
         inv_assert(errno == EAGAIN); /* the counter is full, so the descriptor is readable */
 }
 
-/* Of a thread. */
+/* A thread's count of pauses in vain, by which it chooses the length of the next one. */
 struct vain {
     uint32_t anew; /* as it has seen it last */
     int pauses;    /* in vain; below 0: so many short ones are left */
@@ -143,7 +144,7 @@ static void *watch(void *arg)
     return NULL;
 }
 
-/* A thread may be asking all to pause, or have closed the watch. */
+/* Changes the request, unless the watch is closed.  A thread may be changing it to PAUSED. */
 static void set_request(struct rmd_idle_cpu *w, uint32_t what)
 {
     uint32_t asked = atomic_load(&w->asked);

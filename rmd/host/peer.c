@@ -73,10 +73,10 @@ static bool discard_message(int fd, int flags)
     return recvmsg(fd, &m, flags | MSG_DONTWAIT) > 0 || m.msg_flags & MSG_CTRUNC;
 }
 
-/* Nothing is added from here on, and the other end has what it was sent and then the end, also
- * while a child has a copy.  A message without descriptors may go.  With SO_PASSCRED the kernel
- * says of every message that there was no room for what comes with it, so that an empty one is
- * known from none. */
+/* Shuts the socket down, so that no message is added, and the other end sees the end after the
+ * messages that it was sent, also while a child has a copy of the socket.  Then discards messages
+ * without descriptors.  With SO_PASSCRED the kernel marks every message as truncated, which tells
+ * an empty message from none. */
 static bool has_unread_data(int fd)
 {
     int type = 0, one = 1;
@@ -183,7 +183,7 @@ void rmd_peer_close(int fd)
 
 /* --- to let in */
 
-/* It gets the descriptor that was saved for it, and is hung up on. */
+/* Accepts the client with the descriptor that is reserved for this, and hangs up. */
 static void reject_client(int listening)
 {
     if (!peers.said_full)

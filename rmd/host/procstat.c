@@ -18,8 +18,8 @@
 
 enum { THREADS_LOOKED_AT = 256 };
 
-/* A line of the kernel's about a process or a thread.  Returns how many threads there are with it; 0
- * when it is gone. */
+/* Reads the kernel's line about a process or a thread.  Returns the number of threads of the
+ * process; 0: the process or thread has ended. */
 static int read_stat(const char *path, struct rmd_procstat *stat)
 {
     char text[1024];
@@ -41,7 +41,7 @@ static int read_stat(const char *path, struct rmd_procstat *stat)
     return !whole ? 0 : threads < 1 ? 1 : threads;
 }
 
-/* Of a process whose first thread has ended, and others have not. */
+/* The state of a process whose first thread has ended while others go on. */
 static char state_of_others(pid_t pid)
 {
     char path[64];

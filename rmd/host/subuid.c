@@ -180,14 +180,14 @@ static struct rmd_subuids *read_ranges(const struct rmd_persons *p, int fd, cons
     struct rmd_subuids *all = text ? rmd_subuids_parse(text, have, &wrong) : NULL;
     free(text);
     if (all && wrong)
-        rmd_log(RMD_WARNING, "%s: %u lines are no USER:FIRST:COUNT of user IDs, and are left out",
+        rmd_log(RMD_WARNING, "%s: %u lines that are not USER:FIRST:COUNT of user IDs are left out",
                 p->file, wrong);
     if (all && st->st_size > FILE_BYTES)
         rmd_log(RMD_WARNING, "%s: what is beyond %d bytes is left out", p->file, FILE_BYTES);
     return all;
 }
 
-/* What cannot be read changes nothing, and is told once. */
+/* The file cannot be read: keeps the ranges, and logs the error once. */
 static bool keep_ranges(struct rmd_persons *p, int error)
 {
     if (error != p->complained)

@@ -43,7 +43,7 @@ struct rmd_report rmd_report_of(struct inv_table *table, unsigned slot,
     return (struct rmd_report){r, record};
 }
 
-/* It goes to terminals. */
+/* Names go to terminals. */
 static void make_printable(char *name, size_t size)
 {
     size_t i = 0;

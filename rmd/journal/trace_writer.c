@@ -63,7 +63,7 @@ static void stop_writing(struct rmd_trace_writer *x, int error)
         atomic_store(&x->reading->table->tracing, 0);
 }
 
-/* Is what is left kept for root? */
+/* Has the file system no space left but that which is reserved for root? */
 static bool has_reserve_only(int file)
 {
     struct statvfs fs;
@@ -126,7 +126,7 @@ static bool copy_event(struct rmd_trace_writer *x, struct inv_trace_event *e, bo
     return true;
 }
 
-/* Move what the ring has to the file.  False: there is something that is not complete yet. */
+/* Moves the ring's events to the file.  False: one of them is not complete yet. */
 static bool drain_ring(struct rmd_trace_writer *x, unsigned ring, bool force)
 {
     struct inv_trace_ring *r = inv_trace_ring_at(x->reading->table, ring);
@@ -177,7 +177,7 @@ static void count_lost(struct rmd_trace_writer *x)
                 &inv_trace_ring_at(x->reading->table, ring)->lost, memory_order_relaxed);
 }
 
-/* Tracing is off: what has been begun is completed in a moment, or its writer is dead. */
+/* The trace of the table has ended: intents are settled in a moment, or their writers are dead. */
 static void leave_table(struct rmd_trace_writer *x)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -206,7 +206,7 @@ static struct rmd_trace_item *receive_items(struct rmd_trace_writer *x, bool *mi
     return all;
 }
 
-/* True: this was the last one. */
+/* True: this was the trace's last item. */
 static bool handle_item(struct rmd_trace_writer *x, struct rmd_trace_item *item)
 {
     bool last = item->last;

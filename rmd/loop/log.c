@@ -29,15 +29,15 @@ enum { HEAD_BYTES = 64 };
 const char *const rmd_level_names[RMD_LOG_LEVELS] = {"error", "warning", "notice", "info",
                                                       "debug"};
 
-/* Which lines are told, and where they go.  The main thread writes it before there are threads, and the level
- * when the settings are read again; any thread `lost` and `torn`. */
+/* Which lines are written, and how.  The main thread writes this before there are other threads,
+ * and `level` when the settings are read again; any thread writes `lost` and `torn`. */
 static struct {
     enum rmd_level level;
     enum { NAME, DATE, PRIORITY } head; /* what a line begins with */
-    enum { WAITS, ASKS, SOCKET } how;   /* to write to stderr, where there is none of our own */
+    enum { WAITS, ASKS, SOCKET } how;   /* how to write to stderr, if `own` is -1 */
     int own;               /* stderr's file, where writing does not block; -1: there is none */
-    _Atomic unsigned lost; /* lines, since something could be written last */
-    _Atomic bool torn;     /* what was written last does not end with its line */
+    _Atomic unsigned lost; /* number of lines since the last one that could be written */
+    _Atomic bool torn;     /* the last write ended in the middle of a line */
 } output = {.level = RMD_WARNING, .own = -1};
 
 /* A descriptor for the same file, not for the same open file. */
@@ -75,7 +75,7 @@ void rmd_log_no_wait(void)
         output.own = open_again();
 }
 
-/* How much of it; none, or -1, if there is no room. */
+/* Returns the number of bytes that were written; 0 or -1: there is no room. */
 static ssize_t try_write(const char *text, size_t bytes)
 {
     struct pollfd writable = {.fd = STDERR_FILENO, .events = POLLOUT};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * limit.c - limits for launches, over any policy: where it gives one too much, the launch is a
- * machine of its own, with as many cores as it may have, and the policy decides about the rest
- * again.  Each round settles a launch at least.
+ * limit.c - limits for launches, over any policy.  If the policy gives a launch too many cores, the
+ * launch becomes a machine of its own with as many cores as it may have, and the policy decides
+ * about the other launches again.  Each round settles at least one launch.
  *
- * Priorities are over these: the processes of one priority are a machine of their own, the highest
- * first.
+ * Priorities are above the limits: the processes of one priority are a machine of their own, the
+ * highest first.
  */
 #include "rmd/policy/limit.h"
 #include "libinvasive/base/assertion.h"
@@ -70,7 +70,7 @@ static unsigned sum_of(const struct rmd_snapshot *s, const uint64_t *launch, uin
     return sum;
 }
 
-/* A process of a launch that has too much, -1 none. */
+/* A process of a launch that has too many cores; -1: none. */
 static int find_excessive(const struct rmd_snapshot *s, const uint64_t *launch, unsigned most,
                           const unsigned *target)
 {
@@ -126,8 +126,8 @@ static bool next_priority(const struct rmd_snapshot *s, unsigned below, unsigned
     return any;
 }
 
-/* What processes of this priority can have of `left` cores, so that those of lower ones get their least,
- * or one each where there is not enough for that. */
+/* How many of `left` cores the processes of this priority can have, if those of lower priorities
+ * get their least, or one each if there are too few for that. */
 static unsigned share_of(const struct rmd_snapshot *s, unsigned priority, unsigned left)
 {
     unsigned long least = 0, others = 0, others_least = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * policy_jobs.c - two levels: cores to jobs, by one of several aims; then to the ranks of each
+ * policy_jobs.c - two levels: cores to jobs, by one of several goals; then to the ranks of each
  * job, so that they finish together (balance.c).  With all processes as one job that is policy
  * makespan.
  *
- * How much a job gains by cores is taken as if they could be divided, though its ranks own whole
- * ones: what rounding leaves idle in one rank another one borrows.
+ * A job's gain is computed as if cores could be divided, though its ranks own whole ones: core time
+ * that rounding leaves idle in one rank is borrowed by another one.
  */
 #include "rmd/policy/apportion.h"
 #include "rmd/policy/level.h"
@@ -14,7 +14,8 @@
 
 #include <math.h>
 
-/* More than the minima ask for must be there, or there is nothing to choose. */
+/* If there are no more cores than the sum of the minima, there is nothing to choose: decides at
+ * once. */
 static bool decide_if_scarce(const struct rmd_snapshot *s, unsigned *target)
 {
     if (s->nprocs && !rmd_scarce(s))
@@ -100,7 +101,7 @@ void rmd_policy_fair(const struct rmd_snapshot *s, unsigned *target)
     balance_all(&r, share, target, arena);
 }
 
-/* Of a job without a graph nothing is known but that it may use its fair share. */
+/* A job without a graph is taken to gain from cores up to its fair share. */
 static void maximise_speed(const struct rmd_snapshot *s, double give_away, unsigned *target)
 {
     struct rmd_arena arena;
@@ -134,7 +135,7 @@ struct deliveries {
     struct rmd_delivered *by_job;
 };
 
-/* Cores with which every job has so much of what cores deliver, as far as it can use it. */
+/* Cores that deliver `whole` cores to the job, or as many as it can use. */
 static double cores_of_job(const struct deliveries *all, unsigned job, double whole)
 {
     const struct rmd_group *g = &all->ranks->group[job];
@@ -177,7 +178,7 @@ static void deliveries_of(const struct deliveries *all)
         all->by_job[j].further = rmd_elsewhere(cores, whole, &all->by_job[j]);
 }
 
-/* Every job has the same of what cores deliver: at that level, cores are what is shared out. */
+/* Every job gets cores that deliver the same, as far as it can use them. */
 void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
 {
     struct rmd_arena arena;
@@ -245,7 +246,8 @@ double rmd_gain_jobs(const struct rmd_snapshot *s, const unsigned *target)
     return part_saved(o.then, o.now); /* time is 1 / speed */
 }
 
-/* What a job is entitled to is due to it, whatever the others lose. */
+/* The largest part of its time that a job saves, whatever the others lose: its fair share is due to
+ * it. */
 double rmd_gain_fair(const struct rmd_snapshot *s, const unsigned *target)
 {
     return outcome_of(s, RMD_WHOLE, target).most;

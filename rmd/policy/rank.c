@@ -49,11 +49,11 @@ static double core_time_of_work(const struct rmd_snapshot *s, const struct rmd_r
 }
 
 /*
- * What a core of a process delivers is the least of what the machine says and, by_iterations, what the
- * announced iteration times say: a rank that needs more core time for a unit of work than the best
- * of its job has cores that deliver less.  (Acun et al., IV.F: imbalance
- * that is the application's own is in the workloads, what is left is from outside.)  Never below
- * a tenth: so much is no interference but another mistake.
+ * A core of a process delivers what rmd knows of the machine or, by_iterations, less: a rank that
+ * needs more core time for a unit of work than the best rank of its job has cores that deliver
+ * less.  (Acun et al., IV.F: the application's own imbalance is in the workloads, so the remaining
+ * one is from outside.) At least a tenth: a larger loss is no interference but an error of
+ * measurement.
  */
 static void judge_cores(const struct rmd_snapshot *s, struct rmd_ranks *r,
                         const struct rmd_group *g, bool by_iterations)

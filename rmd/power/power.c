@@ -62,7 +62,7 @@ static bool is_package(const char *root, unsigned zone)
     return rmd_sysfile_read_line(&file, name, sizeof name) && !strcmp(name, kind);
 }
 
-/* As the vendor says, else as it is now. */
+/* The package's power by its vendor, else its present limit. */
 static bool power_of(const char *root, struct package *p)
 {
     struct rmd_sysfile max = rmd_sysfile(root, LONG_TERM "max_power_uw", p->zone);
@@ -81,7 +81,7 @@ static unsigned find_packages(const char *root, struct package found[ZONES_MAX])
     return n;
 }
 
-/* What is written there has no effect: turned off, or locked by the firmware. */
+/* Does a limit of this zone have no effect, since it is turned off, or locked by the firmware? */
 static bool is_ineffective(const char *root, unsigned zone)
 {
     uint64_t enabled;
@@ -89,7 +89,7 @@ static bool is_ineffective(const char *root, unsigned zone)
     return rmd_sysfile_read(&file, &enabled) && !enabled;
 }
 
-/* 0; 1 when the machine cannot; -1 with errno. */
+/* Plans the settings of the packages.  Returns 0; 1: the machine has none; -1 with errno. */
 static int plan_packages(struct rmd_power *p, struct rmd_power_cap cap)
 {
     struct package package[ZONES_MAX];

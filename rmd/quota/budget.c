@@ -12,7 +12,8 @@
 #define LEAST_NS UINT64_C(500000)   /* between other looks */
 #define RETURN_NS UINT64_C(1000000) /* a core that is taken back may still be used so long */
 
-/* The reserve is the part of the quota that is not used; the others are parts of the time of a core and of a period. */
+/* RESERVE_*: parts of the quota that are not used.  The others: parts of a core's time, or of a
+ * period. */
 #define RESERVE_FIRST 0.04   /* the kernel gives each CPU 5 ms at a time, which it may not use up */
 #define RESERVE_LEAST 0.015
 #define RESERVE_MOST 0.5

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Processor time of the processes since the last look; of a new one all, as far as it can be of
- * this period. */
+/* Processor time of the processes since the last look; of a new process all of its time, but no
+ * more than it can have used in this period. */
 static uint64_t ran_since(struct rmd_quota_watch *w)
 {
     uint64_t sum = 0;
@@ -83,7 +83,7 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-/* The quota of each process.  True: one holds for all of them, which *quota is of. */
+/* Reads the quota of each process.  True: one quota, *quota, holds for all of them. */
 static bool ask_processes(struct rmd_quota_watch *w, struct rmd_quota *quota)
 {
     bool any = false, same = true;

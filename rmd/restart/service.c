@@ -50,7 +50,7 @@ static bool is_of_another_version(const char *name, int fd)
 
 static void give_up_fd(const char *name, int fd)
 {
-    rmd_log(RMD_WARNING, "%s, which has been kept for us, is of another version of rmd: given up",
+    rmd_log(RMD_WARNING, "%s, which systemd has stored, is of another version of rmd: given up",
             name);
     sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
     close(fd);

@@ -60,8 +60,8 @@ static int pidfd_of_peer(const struct connection *c)
     return (int)syscall(SYS_pidfd_open, c->peer.pid, 0);
 }
 
-/* Is it still its user's, which it is no more after exec of a set-uid program?  An rmd of one user
- * may do nothing to another's, and need not see all of its user's in /proc.  If not, with errno. */
+/* Does the client still run as its user, or has it called exec for a set-uid program (false, with
+ * errno)?  An rmd of one user can do nothing to processes of others, and need not check. */
 static bool runs_as_its_user(const struct connection *c)
 {
     uid_t owner;
@@ -126,8 +126,8 @@ static void answer_join(struct connection *c, const struct inv_request *request)
                               : "rmd cannot make a core table");
 }
 
-/* Is there something to be seen?  Else it has been refused: another user gets no domain, and none
- * is shown as if there were one, because an operator looks. */
+/* Is there a domain to show?  If not, the client has been refused: no domain is made for another
+ * user because an operator looks. */
 static bool has_domain_to_show(struct connection *c)
 {
     char why[sizeof((struct inv_reply *)0)->message];
@@ -280,7 +280,6 @@ static bool answer_control(struct connection *c, const void *message)
     return c->answered;
 }
 
-/* Sends the last event to a client that follows, if its socket has room.  why: "": rmd ends. */
 void rmd_server_send_end_event(struct connection *c, const char *why)
 {
     struct inv_event end = {.kind = INV_EVENT_END, .uid = INV_UNSAID, .rank = -1};
@@ -288,7 +287,6 @@ void rmd_server_send_end_event(struct connection *c, const char *why)
     send(c->source.fd, &end, sizeof end, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Send as many events as there are and the socket takes.  True when the connection is done. */
 bool rmd_server_send_events(struct connection *c)
 {
     struct inv_event event;
@@ -355,7 +353,6 @@ static bool answer_admin_snapshot(struct connection *c)
            answer_text(c, rmd_admin_snapshot(c->domain, all, &c->text_bytes));
 }
 
-/* What a connection is in the middle of sending.  True when it is done. */
 bool rmd_server_continue_sending(struct connection *c, uint32_t events)
 {
     if (events & (EPOLLHUP | EPOLLERR) || (c->next_event && events & EPOLLIN))
@@ -368,7 +365,6 @@ bool rmd_server_continue_sending(struct connection *c, uint32_t events)
     return !c->domain || send_reports(c);
 }
 
-/* True when the connection has done its work.  `carries` a file for a trace? */
 bool rmd_server_answer(struct connection *c, const struct inv_remote_report *message,
                            size_t bytes, bool carries)
 {

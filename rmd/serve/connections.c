@@ -73,14 +73,14 @@ static bool is_plausible(const struct inv_request *r)
            memchr(r->program, '\0', sizeof r->program);
 }
 
-/* May it be a struct inv_about? */
+/* May a request of this kind be a struct inv_about? */
 static bool may_name_user(uint32_t kind)
 {
     return kind == INV_OBSERVE || kind == INV_ADMIN_SNAPSHOT || kind == INV_POLICY ||
            kind == INV_TRACE;
 }
 
-/* Is it of another protocol version?  Then its size may be another one, too. */
+/* Is the request of another protocol version?  Then its size may be another one, too. */
 static bool has_other_version(const struct inv_request *r, size_t bytes)
 {
     return bytes >= offsetof(struct inv_request, kind) && r->magic == INV_PROTOCOL_MAGIC &&
@@ -115,7 +115,8 @@ static uid_t user_of_request(const struct connection *c, const struct inv_remote
     return about.uid == INV_UNSAID ? c->peer.uid : about.uid;
 }
 
-/* To the domain of this user, if that is for the other end to see.  Else it has been refused. */
+/* Selects the domain of this user, if the client may see it.  If not, the client has been
+ * refused. */
 static bool select_domain(struct connection *c, uid_t uid)
 {
     char why[sizeof((struct inv_reply *)0)->message];
@@ -164,7 +165,7 @@ static bool is_operator(uid_t uid)
     return uid == getuid() || (rmd_server.access_for.several && uid == 0);
 }
 
-/* May the other end ask, and is there an answer?  Else it has been refused. */
+/* May the client ask, and is there an answer?  If not, the client has been refused. */
 static bool admit_client(struct connection *c)
 {
     bool own = c->operator = is_operator(c->peer.uid);
@@ -319,8 +320,8 @@ static void send_new_events(void)
     }
 }
 
-/* Of this user and its subordinate IDs, the newest of all left out: the oldest one that is not in
- * the middle of an answer, else the oldest one. */
+/* The connection of this user and its subordinate IDs to close: the oldest one to which no answer
+ * is being sent, else the oldest one.  The newest connection of all does not count. */
 static struct connection *connection_to_close(uid_t uid)
 {
     struct rmd_persons *persons = &rmd_users_shared()->persons;

@@ -168,7 +168,7 @@ static bool can_change_process(struct rmd_pending *p, struct rmd_domain *d, unsi
         return set_refusal(o, "process %d is pinned: rmctl pin %d --reset takes that back",
                            (int)c->pid, (int)c->pid);
     if (c->cores < 1 || c->cores > ncores)
-        return set_refusal(o, "%u is no number of cores of process %d: use 1 to %u", c->cores,
+        return set_refusal(o, "%u cores are not possible for process %d: use 1 to %u", c->cores,
                            (int)c->pid, ncores);
     unsigned most = rmd_domain_most(d, slot);
     if (c->verb == INV_EXPAND && c->cores > most)
@@ -205,8 +205,8 @@ static void change_order(struct rmd_order *order, const struct inv_control *c)
 
 static bool refuse_unknown(struct rmd_pending *p)
 {
-    return set_refusal(&p->outcome, "process %d is none that is managed here%s: rmctl status lists them",
-                       (int)p->command.pid, p->asker.operator? "" : " and yours");
+    return set_refusal(&p->outcome, "process %d is not managed here%s: see rmctl status",
+                       (int)p->command.pid, p->asker.operator? "" : ", or not yours");
 }
 
 static bool execute_for_process(struct rmd_pending *p)
@@ -313,7 +313,8 @@ static bool is_job_settled(struct rmd_pending *p, struct rmd_domain *d, unsigned
 
 /* --- users and the machine */
 
-/* What is to be limited from now on, after what the same one has said before. */
+/* The limits after this command: those that it does not name stay as the operator, or the user, has
+ * set them before. */
 static struct rmd_limits new_limits(const struct rmd_pending *p, uid_t uid)
 {
     const struct inv_control *c = &p->command;
@@ -452,7 +453,7 @@ static void remove_pending(struct rmd_pending *p)
     free(p);
 }
 
-/* Where the bound has passed, by force. */
+/* Has the command had its effect?  After the reclaim bound cores are taken by force. */
 static bool is_effective(struct rmd_pending *p, uint64_t now)
 {
     if (p->command.verb == INV_LIMIT || p->command.verb == INV_DRAIN)
@@ -477,7 +478,7 @@ static uint64_t deadline_ns(const struct rmd_pending *p)
     return p->begin_ns + (uint64_t)p->command.wait_ms * 1000000;
 }
 
-/* It has had no effect so far.  True when it is forgotten. */
+/* The command has had no effect so far.  True: its time has passed and it is forgotten. */
 static bool check_deadline(struct rmd_pending *p, uint64_t now)
 {
     p->outcome.took_ns = now - p->begin_ns;
@@ -486,7 +487,7 @@ static bool check_deadline(struct rmd_pending *p, uint64_t now)
     return !p->asker.client && p->outcome.took_ns >= FORCE_MAX_NS;
 }
 
-/* True when it has come to its end. */
+/* True: the command is not pending any more. */
 static bool check_effect(struct rmd_pending *p)
 {
     uint64_t now = inv_now_ns();
@@ -500,7 +501,7 @@ static bool check_effect(struct rmd_pending *p)
     return check_deadline(p, now);
 }
 
-/* When its user may have it looked at. */
+/* The time from which on the rate limit of the command's user allows another poll. */
 static uint64_t rate_limit_due_ns(const struct rmd_pending *p)
 {
     return p->asker.operator? 0 : rmd_rate_limit_due_ns(&rmd_users_shared()->rates, p->asker.uid);
@@ -525,7 +526,7 @@ static void set_poll_timer(const struct rmd_control *k)
     rmd_ring_at(&k->poll_timer, at);
 }
 
-/* True when it has come to its end. */
+/* The same, if the user's rate limit allows it; charges the user for it. */
 static bool poll_pending(struct rmd_pending *p)
 {
     uint64_t now = inv_now_ns();

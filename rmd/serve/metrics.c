@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * metrics.c - the text.  Of each metric the lines of all processes stand together, as the format
- * wants it, so it is a loop over metrics around one over domains.  What comes from a table could
- * be anything: names are escaped, numbers are numbers.
+ * metrics.c - the text of the metrics.  In this format the lines of all processes for one metric
+ * follow each other, so a loop over metrics contains one over domains.  A process may have written
+ * anything into a table: names are escaped, and numbers are checked.
  */
 #define _GNU_SOURCE
 #include "rmd/serve/metrics.h"

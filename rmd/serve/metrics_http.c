@@ -126,7 +126,7 @@ static void set_answer(struct rmd_metrics_client *c, const char *status, const c
 static void set_error_answer(struct rmd_metrics_client *c, const char *status, const char *more)
 {
     char body[128];
-    int n = snprintf(body, sizeof body, "%s: GET /metrics is what there is\n", status);
+    int n = snprintf(body, sizeof body, "%s: only GET /metrics is served\n", status);
     set_answer(c, status, more, body, (size_t)n, true);
 }
 
@@ -173,7 +173,8 @@ static bool send_answer(struct rmd_metrics_client *c)
             return errno != EAGAIN || rmd_watch(&c->source, EPOLLOUT);
         c->sent += (size_t)n;
     }
-    /* What it has sent beyond its head is taken away, or its answer may be lost with a reset. */
+    /* Bytes that the client has sent after its head are read, or a reset of the connection may lose
+     * the answer. */
     char rest[4096];
     bool carries = false;
     shutdown(c->source.fd, SHUT_WR);

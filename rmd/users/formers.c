@@ -39,8 +39,8 @@ void rmd_formers_cores(const struct rmd_formers *f, struct inv_topology *t, cons
     for (unsigned i = 0; i < f->count; i++)
         if (f->item[i].state >= 0 && rmd_takeover_cores(t, f->item[i].state, sys_root)) {
             rmd_log(RMD_NOTICE,
-                    "there are processes on the %u CPUs of before: going on with these, not with "
-                    "the %u that were online at this start", t->ncores, now);
+                    "processes run on the %u CPUs of the former rmd: going on with these, not with "
+                    "the %u that are online now", t->ncores, now);
             return;
         }
 }

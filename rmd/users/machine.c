@@ -125,7 +125,7 @@ static void save_power(void *orders, const struct rmd_power_knob *knob, unsigned
         rmd_persisted_save_power(orders, knob, count);
 }
 
-/* Its end never came. */
+/* The former rmd was killed before it could undo its cap. */
 static bool undo_former_cap(const char *root, struct rmd_persisted *orders)
 {
     const struct rmd_power_knob *knob;

@@ -42,7 +42,7 @@ struct rmd_machine_state {
  */
 int rmd_machine_watch(struct rmd_machine_state *machine, const struct inv_topology *topology,
                       const char *root, void (*sampled)(void), void (*limited)(double part));
-/* Begins or ends sampling of what cores deliver; without it only the speeds of cores are known. */
+/* Begins or ends sampling of what cores deliver; without it only the cores' speeds are known. */
 void rmd_machine_sample(struct rmd_machine_state *machine, bool on);
 /* By core: what it delivers (delivery.h).  The array stays where it is. */
 const double *rmd_machine_delivered(const struct rmd_machine_state *machine);

@@ -27,7 +27,7 @@ static void divide_equally(struct rmd_share *share, unsigned n, unsigned left)
     } while (hungry && left);
 }
 
-/* In the order of their first users.  Returns how many there are. */
+/* Lists the persons, in the order of their first users.  Returns how many there are. */
 static unsigned group_by_person(const struct rmd_share *share, unsigned n, struct rmd_share *person)
 {
     unsigned persons = 0;
@@ -47,7 +47,7 @@ static unsigned group_by_person(const struct rmd_share *share, unsigned n, struc
     return persons;
 }
 
-/* Of the users that are one person: the person's share among them. */
+/* Divides the person's share among its users. */
 static void divide_in_person(struct rmd_share *share, unsigned n, const struct rmd_share *person)
 {
     struct rmd_share own[RMD_SHARES_MAX];

@@ -103,7 +103,7 @@ static void mark_members(struct rmd_domain *d, void *context)
     }
 }
 
-/* What it has used since the scan before. */
+/* Sets the cores that the process has used since the scan before. */
 static void judge_process(const struct rmd_unmanaged *x, struct rmd_unmanaged_process *p)
 {
     const struct rmd_unmanaged_process *was = find_process(&x->known, p->pid);

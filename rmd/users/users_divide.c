@@ -89,8 +89,8 @@ static unsigned compute_shares(struct rmd_share *share, unsigned gone)
     return with;
 }
 
-/* That the domain will have.  The only user has more at other times than a quota allows just
- * now. */
+/* Number of units that the domain will have.  The only user will have more than a quota allows at
+ * this moment. */
 static unsigned due_units(const struct rmd_share *share, unsigned units)
 {
     const struct user *u = share->user;
@@ -210,7 +210,7 @@ static void update_confinement(struct user *u)
         rmd_nonmembers_changed(&rmd_users.nonmembers);
 }
 
-/* Make it as planned, as far as cores have been left. */
+/* Moves cores to their next users, those that have no holder any more. */
 static void move_cores(void)
 {
     for (unsigned c = 0; c < rmd_users.topology.ncores; c++)
@@ -270,7 +270,7 @@ void rmd_users_handle_quota_changed(void)
     rmd_users_divide();
 }
 
-/* This part of the units may be used because of heat, one at least. */
+/* Heat allows the use of `part` of the units, at least one. */
 void rmd_users_limit_heat(double part)
 {
     unsigned hot = (unsigned)((1 - part) * rmd_users.units.count);
@@ -281,8 +281,6 @@ void rmd_users_limit_heat(double part)
     rmd_users_divide();
 }
 
-/* 0, or why the newcomer may have no processes: it would be without a core (EUSERS; or EDQUOT,
- * where the person has some); or, where many are stopped, without a place for its table. */
 int rmd_user_check_newcomer(struct user *newcomer)
 {
     struct rmd_share share[RMD_SHARES_MAX];

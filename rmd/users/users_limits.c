@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * users_limits.c - persons, and what the settings, orders and quotas let their users have.
+ * users_limits.c - persons, and the limits of their users by settings, orders and quotas.
  */
 #include "rmd/users/users_inside.h"
 #include "rmd/host/subuid.h"
@@ -23,7 +23,6 @@ static uid_t person_of_id(uid_t uid)
 
 uid_t rmd_user_person(const struct user *u) { return person_of_id(u->uid); }
 
-/* What the file says of this ID, or of the person where it says nothing of the ID. */
 struct rmd_user_settings rmd_users_settings(uid_t uid)
 {
     struct rmd_user_settings said = rmd_config_user(rmd_users.settings, uid);
@@ -49,7 +48,6 @@ unsigned rmd_users_limit_units(uid_t uid)
                                           u ? u->ordered.cores : 0, u ? u->own.cores : 0));
 }
 
-/* What limits and a quota leave of the units, at the moment. */
 unsigned rmd_user_most_units(const struct user *u)
 {
     unsigned limit = rmd_users_limit_units(u->uid);
@@ -57,7 +55,7 @@ unsigned rmd_user_most_units(const struct user *u)
     return paid < limit ? paid : limit;
 }
 
-/* Of what is said of an ID and of its person, as of a limit and the user's own word. */
+/* The limits of one ID, by its settings and by the orders of an operator and of the user itself. */
 static struct rmd_limits limits_of_id(uid_t uid)
 {
     struct rmd_user_settings said = rmd_users_settings(uid);

@@ -272,7 +272,7 @@ void rmd_user_configure(struct user *u)
     u->confinement.whole_user = own.whole_user && u->uid != 0; /* root's are the machine's own */
 }
 
-/* One that is served, rmd_users_served. */
+/* Adds a user that is served (rmd_users_served). */
 static struct user *add_user(uid_t uid)
 {
     struct user *u = rmd_users.options.several || !rmd_users.first ? calloc(1, sizeof *u) : NULL;
@@ -330,7 +330,7 @@ static void use_subuids(const char *said)
                    !*said ? "/etc/subuid" : strcmp(said, "none") ? said : NULL);
 }
 
-/* Emulated cores are no CPUs on which processes could be. */
+/* Begins to watch for unmanaged processes; not with emulated cores, which have no CPUs. */
 static int begin_unmanaged(void)
 {
     struct inv_cpus cpus;
@@ -473,8 +473,9 @@ static void log_first_process(const struct user *u, pid_t pid)
                 (unsigned)u->uid, (unsigned)person, (int)pid);
 }
 
-/* The CPUs of a process that says that it may use no others.  False: it does not say so, or has
- * none of ours, with *none set then.  (Of an rmd for several users the settings decide.) */
+/* The CPUs of a process whose request says that it may use no others.  False: the request does not
+ * say so; or (*none) the process has no CPU of rmd.  (In an rmd for several users the settings
+ * decide.) */
 static bool is_bound_to_cpus(pid_t pid, const struct inv_request *request, struct inv_cpus *cpus,
                              bool *none)
 {

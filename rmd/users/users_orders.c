@@ -23,7 +23,7 @@ static bool has_orders(const struct rmd_persisted_user *o)
     return o->cores || o->job_cores || o->own_cores || o->own_job_cores || *o->policy.chosen;
 }
 
-/* Orders have changed: the next rmd shall know. */
+/* Saves the orders for the next rmd, after a change. */
 void rmd_users_save_orders(void)
 {
     struct rmd_persisted_orders now = {0};
@@ -72,8 +72,8 @@ void rmd_users_recall_orders(void)
     rmd_users.formers.orders = -1;
     if (!was) {
         rmd_log(RMD_WARNING,
-                "orders of before are of another version, or none: nothing is drained, and "
-                "limits and policies are the configuration's; a power cap of then stays");
+                "the former rmd's orders are of another version, or none: nothing is drained, and "
+                "limits and policies are the configuration's; its power cap stays");
         orders->store(-1);
         return;
     }
@@ -90,7 +90,8 @@ void rmd_users_recall_orders(void)
         rmd_user_configure(u);
     if (was->ndrained || was->nusers || *was->policy.chosen)
         rmd_log(RMD_NOTICE,
-                "orders of before: %u cores drained, limits or policies of %u users, policy %s",
+                "the former rmd's orders: %u cores drained, limits or policies of %u users, "
+                "policy %s",
                 was->ndrained, was->nusers,
                 *was->policy.chosen ? was->policy.chosen : "as configured");
     rmd_users_save_orders(); /* as far as they still hold */

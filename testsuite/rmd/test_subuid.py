@@ -221,7 +221,7 @@ def test_the_file_may_change_while_rmd_runs(with_ranges, public):
     assert shares(alice, first, bob) == [2, 2, 2]
     (public / "subuid").write_text(f"nonsense\n{ALICE}:{FIRST}:10\n")
     eventually(lambda: shares(bob), [3])
-    s.hears("1 lines are no USER:FIRST:COUNT")
+    s.hears("1 lines that are not USER:FIRST:COUNT")
     (public / "subuid").unlink()
     eventually(lambda: shares(alice, first, bob), [2, 2, 2])
     (public / "new").write_text(f"{BOB}:{FIRST}:10\n")

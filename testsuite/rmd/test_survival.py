@@ -566,12 +566,12 @@ def test_orders_and_a_power_cap_are_kept_beside_each_other(mortal, tmp_path, tel
     tell(s, "drain", "--undo", "0")
     s.die()
     s.begin()
-    assert int(limit.read_text()) == 50000000 and s.said().count("orders of before") == 1
+    assert int(limit.read_text()) == 50000000 and s.said().count("former rmd's orders") == 1
     tell(s, "drain", "0")
     s.process.terminate()
     assert s.process.wait(PATIENCE_S) == 0
     s.begin()
-    assert s.said().count("orders of before") == 2 and int(limit.read_text()) == 50000000
+    assert s.said().count("former rmd's orders") == 2 and int(limit.read_text()) == 50000000
 
 
 # --- another version
@@ -666,7 +666,7 @@ def test_orders_of_another_version_are_given_up(mortal, tell):
     alter(orders, "rmd_persisted_memory", "version")
     s.die()
     s.begin()
-    assert "orders of before are of another version, or none" in s.said()
+    assert "former rmd's orders are of another version, or none" in s.said()
     assert counts(s.member(ALICE), 0) == [4]
     tell(s, "drain", "1")
     s.die()
@@ -1106,7 +1106,7 @@ def test_a_cpu_that_went_offline_is_known_to_the_next_rmd(mortal, tmp_path):
     eventually(lambda: counts(alice, 0), [1])
     s.die()
     s.begin(preexec=only(first))
-    assert "took back a core table" in s.said() and "2 CPUs of before" in s.said()
+    assert "took back a core table" in s.said() and "2 CPUs of the former rmd" in s.said()
     assert counts(alice, 0) == [1]
     bob = s.member(BOB, join=False)
     assert "every core has a user" in bob.ask(f"join {s.name} -1 -1 -1")  # none is given out twice
@@ -1130,7 +1130,7 @@ def test_a_cpu_that_came_online_is_for_the_rmd_that_finds_no_processes(mortal, t
     put_online(tmp_path, f"{first},{second}")
     s.die()
     s.begin()
-    assert "took back a core table" in s.said() and "the 1 CPUs of before" in s.said()
+    assert "took back a core table" in s.said() and "the 1 CPUs of the former rmd" in s.said()
     assert counts(alice, 0) == [1]
     alice.kill()
     s.hears("the last process has gone")

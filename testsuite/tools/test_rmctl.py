@@ -502,7 +502,7 @@ def test_physical_cores_that_go_together_are_ordered_together(rmd, tell, ask):
 
 @pytest.mark.parametrize("words,code,why", [
     (("shrink", "{one}", "9"), 1, "use 1 to 8"),
-    (("shrink", "1", "2"), 1, "process 1 is none that is managed here"),
+    (("shrink", "1", "2"), 1, "process 1 is not managed here"),
     (("expand", "{one}", "8"), 1, "7 cores at most"),
     (("pin", "{one}", "0-7"), 1, "left without a core"),
     (("pin", "{one}", "3,8"), 1, "no core 8"),

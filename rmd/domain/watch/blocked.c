@@ -2,9 +2,10 @@
 /*
  * blocked.c - see blocked.h.
  *
- * The holder of a core is not always what computes there: a thread that joins the program's own threads
- * sleeps while these compute.  Where the threads of a process take more processor time than the cores
- * that it still holds have, a core that was lent for it is returned, and none is lent for a while.
+ * Another thread than the holder may compute on a core: a thread that joins the program's own
+ * threads sleeps while these compute.  If the threads of a process use more processor time than the
+ * cores that the process still holds have, rmd returns a core that it has lent, and lends none for
+ * a while.
  */
 #define _GNU_SOURCE
 #include "rmd/domain/blocked.h"
@@ -24,19 +25,21 @@
 
 enum {
     LOOK_NS = 1500000,
-    SOON_NS = 400000,      /* a thread seems to sleep: look again */
-    LENT_NS = 1000000,     /* a core is lent: when does its thread run? */
-    COST_PART = 50,        /* a look takes at most this part of the time until the next one, of a busy core */
-    UNWANTED_LOOKS = 50,   /* then rmd stops to look */
-    /* So many looks without a loan, and the pause is twice as long: a look interrupts a thread that computes, and
-     * the threads that wait for that one.  No more than so often. */
+    SOON_NS = 400000,      /* pause if a thread seems to sleep */
+    LENT_NS = 1000000,     /* pause while a core is lent, whose thread may run again */
+    COST_PART = 50,        /* a look takes at most 1/COST_PART of the pause after it, of a busy
+                              core */
+    UNWANTED_LOOKS = 50,   /* after this many looks at which no process wants a core, rmd stops
+                              looking */
+    /* After each FRUITLESS_LOOKS looks without a loan the pause doubles, FRUITLESS_DOUBLINGS times
+     * at most: a look interrupts a thread that computes, and the threads that wait for that one. */
     FRUITLESS_LOOKS = 3, FRUITLESS_DOUBLINGS = 6,
-    WORTH_NS = 4000000, /* a loan that is used for so long has been worth that rmd looks often */
+    WORTH_NS = 4000000, /* a loan that is used for this long makes rmd look often again */
     PATIENCE_NS = 20000000, PATIENCE_MOST_NS = 2000000000,
 };
-/* A thread runs when it took this part of the time between two looks, or was ready at both.  One that sleeps at
- * both and took less than SELDOM, as a writer to a slow pipe, does not need a core of its own: for so short a time it
- * runs beside the borrower. */
+/* A thread runs if it used more than the part RUNS of the time between two looks, or was ready at
+ * both.  A thread that sleeps at both and used less than SELDOM, as a writer to a slow pipe, needs
+ * no core of its own: for so short a time it runs beside the borrower. */
 static const double RUNS = 0.3, SELDOM = 0.1;
 
 static bool others_want(struct rmd_domain *d, unsigned slot)
@@ -48,7 +51,8 @@ static bool others_want(struct rmd_domain *d, unsigned slot)
 
 static void read_processor_times(struct rmd_domain *d)
 {
-    /* Members are in the first slots, mostly: others are not to be fetched from memory at each look. */
+    /* Members are mostly in the first slots: the others are not fetched from memory at each
+     * look. */
     for (unsigned s = 0, seen = 0; seen < d->live && s < INV_MAX_SLOTS; s++) {
         if (!d->procs[s].used)
             continue;
@@ -65,8 +69,8 @@ static void read_processor_times(struct rmd_domain *d)
     }
 }
 
-/* Do threads of the process compute that hold none of so many cores?  These are taken for busy.  but_ns: of one
- * thread, which does not count. */
+/* Do threads of the process compute without a core?  Its `held` cores are taken for busy.  but_ns:
+ * processor time of a thread that does not count. */
 static bool computes_beside(struct rmd_domain *d, unsigned slot, uint64_t elapsed, unsigned held, uint64_t but_ns)
 {
     double ran = (double)d->blocked.process[slot].delta_ns - (double)but_ns;
@@ -84,7 +88,7 @@ static void keep_for_a_while(struct rmd_domain *d, unsigned slot, uint64_t now)
 
 /* --- cores with owners */
 
-/* The thread that has lost the core is another process's, and is to leave the core to its owner. */
+/* Moves the thread of another process, which has lost the core, away from it. */
 static void move_off(struct rmd_domain *d, unsigned core, unsigned slot, pid_t tid)
 {
     struct inv_cpus cpus;
@@ -98,7 +102,8 @@ static void move_off(struct rmd_domain *d, unsigned core, unsigned slot, pid_t t
         rmd_move_thread(d->procs[slot].pid, d->procs[slot].pidfd.fd, tid, &cpus);
 }
 
-/* The slices of the thread that has lent its core; before: as they were. */
+/* Sets the time slices of the thread whose core is lent to the shortest; before: to the former
+ * length. */
 static void set_slice(struct rmd_domain *d, struct rmd_blocked_holder *h, bool before)
 {
     const struct rmd_process *p = &d->procs[h->slot];
@@ -109,7 +114,7 @@ static void set_slice(struct rmd_domain *d, struct rmd_blocked_holder *h, bool b
         h->slice_ns = 0;
 }
 
-/* Nothing is lent for it any more. */
+/* The thread's core is not lent any more. */
 static void forget_loan(struct rmd_domain *d, struct rmd_blocked_holder *h)
 {
     if (h->lent)
@@ -163,9 +168,10 @@ static void lend_core(struct rmd_domain *d, unsigned core)
     inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
 
-/* The thread has borrowed the core.  It is moved away at once, as by an owner that evicts it, and finds at its next
- * scheduling point that it has no core.  holder_tid first: the thread may wake up and borrow the core again as soon as
- * that is free, and be named anew. */
+/* The thread has borrowed the core.  rmd moves it away at once, as an owner that evicts it does,
+ * and it finds at its next scheduling point that it has no core.  holder_tid is cleared first: the
+ * thread may wake up and borrow the core again as soon as the core is free, and then writes its
+ * number there anew. */
 static void take_borrowed(struct rmd_domain *d, unsigned core, const struct rmd_blocked_holder *h)
 {
     int32_t tid = h->thread.tid;
@@ -177,7 +183,8 @@ static void take_borrowed(struct rmd_domain *d, unsigned core, const struct rmd_
     inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
 
-/* False: there is none any more.  *again: it is the thread of the last look. */
+/* Follows the thread `tid`.  False: it does not exist any more.  *again: it is the thread of the
+ * last look. */
 static bool follow_thread(struct rmd_domain *d, struct rmd_blocked_holder *h, unsigned slot, pid_t tid, bool *again)
 {
     bool known = h->thread.tid == tid && h->slot == slot;
@@ -187,8 +194,8 @@ static bool follow_thread(struct rmd_domain *d, struct rmd_blocked_holder *h, un
     return known || rmd_thread_follow(&h->thread, d->procs[slot].pid, tid);
 }
 
-/* Returns whether it seems to sleep, and is not known to.  idle: a CPU was idle a moment ago, so how long the
- * thread has run before does not matter. */
+/* Looks at the core's holder.  True: the thread seems to sleep, and the next look will tell.  idle:
+ * a CPU was idle a moment ago, so how long the thread has run before does not matter. */
 static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint64_t elapsed, bool idle)
 {
     inv_word w = atomic_load(&inv_core_at(d->table, core)->word);
@@ -279,7 +286,8 @@ static void stop_looking(struct rmd_domain *d)
         rmd_idle_cpu_pause(b->idle_cpu);
 }
 
-/* Does another process use what is lent?  Else rmd stops to look when no process wants it. */
+/* Does another process use the lent core?  If not, rmd stops looking when no process wants a
+ * core. */
 static bool core_is_used(struct rmd_domain *d, unsigned core)
 {
     return d->blocked.holder[core].lent &&
@@ -321,7 +329,7 @@ static void watch_for_idle_cpu(struct rmd_blocked *b, bool anew)
     rmd_idle_cpu_watch(b->idle_cpu, anew);
 }
 
-/* idle: a CPU was, a moment ago. */
+/* idle: a CPU was idle a moment ago. */
 static void watch_and_set_timer(struct rmd_domain *d, bool idle)
 {
     struct rmd_blocked *b = &d->blocked;
@@ -369,7 +377,7 @@ static void handle_idle_cpu(struct rmd_source *idle, uint32_t events)
         watch_for_idle_cpu(&d->blocked, false);
 }
 
-/* Without it rmd looks as well, but later. */
+/* Without the watch rmd looks, too, but later. */
 static void open_idle_watch(struct rmd_domain *d)
 {
     struct rmd_blocked *b = &d->blocked;

@@ -80,7 +80,7 @@ unsigned rmd_domain_repair(struct rmd_domain *d)
 
 /* --- tokens */
 
-/* As it has written them, limited to a valid number. */
+/* The process's tokens by its slot, limited to a valid number. */
 static int tokens_of(struct rmd_domain *d, unsigned slot)
 {
     int n = atomic_load(&inv_slot_at(d->table, slot)->tokens);
@@ -124,14 +124,15 @@ int rmd_domain_surplus(struct rmd_domain *d)
     return (int)((int64_t)atomic_load(&d->table->free_tokens) - free_tokens(d));
 }
 
-/* More than there are, or fewer than its processes could ever take together. */
+/* Has the table more free tokens than there are tokens, or fewer than its processes could ever
+ * take? */
 static bool has_impossible_tokens(struct rmd_domain *d)
 {
     int n = atomic_load(&d->table->free_tokens);
     return n > (int)d->tokens + INV_MAX_CORES || n < -INV_MAX_CORES * INV_PARKED_MAX;
 }
 
-/* Of a few looks the one that finds least: processes take and return tokens while we add. */
+/* The least surplus of a few readings: processes take and return tokens while rmd adds them up. */
 static int least_surplus(struct rmd_domain *d)
 {
     int least = rmd_domain_surplus(d);
@@ -215,7 +216,7 @@ static void end_loan(struct rmd_domain *d, unsigned slot)
     p->wanted = false;
 }
 
-/* Returns whether it has been stopped, or goes on, since the last look. */
+/* Returns whether the process has been stopped, or goes on, since the last call. */
 static bool check_stopped(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];

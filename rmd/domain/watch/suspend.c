@@ -3,10 +3,10 @@
  * suspend.c - jobs that are suspended (rmctl suspend): their processes own no core, hold none, and
  * their threads wait (libinvasive/hold/suspended.h).
  *
- * A process that is told so gives nothing up by itself.  rmd takes what it holds, as from a process
- * that a signal has stopped (check.c), and sends the threads that run the signal in whose handler they
- * wait.  A thread that sleeps gets none: it might be in a system call that a signal ends with an error.
- * So rmd looks again, soon at first and seldom later, whether one of them runs.
+ * A suspended process gives nothing up by itself.  rmd takes its cores and tokens, as from a
+ * process that a signal has stopped (check.c), and sends the threads that run the signal in whose
+ * handler they wait.  A thread that sleeps gets no signal, which might end its system call with an
+ * error.  So rmd looks again, soon at first and seldom later, whether such a thread runs.
  */
 #define _GNU_SOURCE
 #include "libinvasive/base/assertion.h"
@@ -27,8 +27,8 @@
 
 enum {
     FIRST_NS = 1000000,
-    /* So many looks follow each other soon, and ask for the state of each thread: processor times are of
-     * the last tick. */
+    /* The number of looks that follow each other soon, and read the state of each thread: processor
+     * times are those of the last tick. */
     EARLY_LOOKS = 30,
     LAST_NS = 50000000,
     COST_PART = 50, /* later a look takes at most this part of the time until the next one */
@@ -54,7 +54,7 @@ static void publish_suspension(struct rmd_domain *d, unsigned slot)
 
 /* --- looks */
 
-/* Stops what computes; returns whether something does. */
+/* Sends threads that compute the signal.  Returns whether there are such threads. */
 static bool stop_threads(struct rmd_domain *d, unsigned slot, uint64_t elapsed)
 {
     struct rmd_process *p = &d->procs[slot];
@@ -112,7 +112,7 @@ static void timer_expired(struct rmd_source *timer, uint32_t events)
         set_timer(d);
 }
 
-/* From now on, if a job is suspended. */
+/* Begins to look at the processes, if a job is suspended. */
 static void begin_enforcing(struct rmd_domain *d)
 {
     struct rmd_suspension *u = &d->suspension;
@@ -126,7 +126,8 @@ static void begin_enforcing(struct rmd_domain *d)
 
 /* --- suspending and resuming */
 
-/* Threads of the process that are bound to a core which is not its own now: to those that are. */
+/* Binds threads of the process that are bound to a core which it does not own now to the cores that
+ * it owns. */
 static void move_threads(struct rmd_domain *d, unsigned slot)
 {
     const struct rmd_process *p = &d->procs[slot];
