@@ -21,18 +21,20 @@ struct rmd_trace_file {
 bool rmd_trace_open(struct rmd_trace_file *file, const char *path, mode_t mode,
                     char why[RMD_TRACE_WHY]);
 
-/* Rmd has it, or had. */
+/* Closes the file, of which rmd has, or had, a descriptor of its own. */
 void rmd_trace_file_close(struct rmd_trace_file *file);
 
-/* There is no trace: close it, and remove it when it is new and still empty. */
+/* There is no trace: closes the file, and removes it if it is new and still empty. */
 void rmd_trace_file_discard(struct rmd_trace_file *file);
 
-/* Let the rmd at `socket` write a trace of this user's domain (INV_UNSAID: ours; of others it does
- * so for an operator) to this file.  False, and why, when it does not. */
+/* Asks the rmd at `socket` to write a trace of this user's domain to the file.  uid INV_UNSAID: our
+ * own domain; only an operator may name another user.  False, with the reason in `why`: it does
+ * not. */
 bool rmd_trace_ask_start(const char *socket, uint32_t uid, int file, char why[RMD_TRACE_WHY]);
 
-/* And end it; returns when the file is complete.  False: there is none, or it cannot be asked.
- * True, and why: it could not be written as a whole.  lost: events that are not in it. */
+/* Asks rmd to end the trace; returns when the file is complete.  False: there is no trace, or rmd
+ * cannot be asked.  True with a text in `why`: the trace could not be written as a whole.  *lost:
+ * number of events that are not in it. */
 bool rmd_trace_ask_stop(const char *socket, uint32_t uid, unsigned *lost, char why[RMD_TRACE_WHY]);
 
 #endif

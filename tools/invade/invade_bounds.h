@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invade_bounds.h - numbers and names that processes have written as they like, brought within what is
- * possible and printable.
+ * invade_bounds.h - numbers and names that any process may have written: numbers are limited to
+ * possible values, and names made printable.
  */
 #ifndef INVADE_BOUNDS_H
 #define INVADE_BOUNDS_H
@@ -13,7 +13,7 @@
 static inline double ns_to_seconds(uint64_t ns) { return (double)ns * 1e-9; }
 static inline double smaller_of(double a, double b) { return a < b ? a : b; }
 static inline double larger_of(double a, double b) { return a > b ? a : b; }
-/* part / whole, brought into 0..1; 1 if whole is not positive. */
+/* part / whole, limited to 0..1; 1 if whole is not positive. */
 static inline double share_of(double part, double whole)
 {
     return whole > 0 ? larger_of(0, smaller_of(1, part / whole)) : 1;
@@ -34,7 +34,8 @@ static inline uint64_t limit_number(uint64_t n, uint64_t low, uint64_t high)
     return n < low ? low : n > high ? high : n;
 }
 
-/* Printable ASCII, and ended; at most `length` bytes of `from`. */
+/* Copies at most `length` bytes of `from` to `to`, which has `room` bytes; terminates the copy, and
+ * replaces bytes that are not printable ASCII. */
 static inline void copy_printable(char *to, size_t room, const char *from, size_t length)
 {
     size_t i = 0;

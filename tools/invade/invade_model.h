@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invade_model.h - what a report says, whether as text or as JSON: the launch, its jobs, their
- * processes, call sites and classes of iterations.  Seconds and core-seconds are doubles.
+ * invade_model.h - the data of a report, which is printed as text or as JSON: the launch, its jobs,
+ * their processes, call sites and classes of iterations.  Seconds and core-seconds are doubles.
  */
 #ifndef INVADE_MODEL_H
 #define INVADE_MODEL_H
@@ -21,10 +21,11 @@ struct metrics {
 /* A place of the program. */
 struct place {
     char symbol[256], module[INV_MODULE_BYTES], line[512]; /* printable; "" unknown */
-    char file[INV_MODULE_BYTES];                           /* module as it was told */
-    uint64_t offset;
-    bool entry; /* where a function begins; else where a call returns to */
-    bool other; /* not one place but all those that the table had no room for */
+    char file[INV_MODULE_BYTES];                           /* the module's path, not made
+                                                              printable */
+    uint64_t offset; /* in the module */
+    bool entry; /* the place is the begin of a function; else the return address of a call */
+    bool other; /* this stands for all places for which the record had no room */
 };
 
 struct site {
@@ -32,11 +33,11 @@ struct site {
     char function[INV_FUNCTION_BYTES]; /* "MPI_Recv"; printable */
     uint64_t calls, slept;
     double waited, longest;
-    unsigned processes; /* how many of the job's */
+    unsigned processes; /* number of the job's processes that have it */
 };
 
 struct sites {
-    struct site *at; /* those where a process waited, the longest waits first */
+    struct site *at; /* sites where a process waited, the longest waits first */
     unsigned count;
 };
 
@@ -66,17 +67,17 @@ struct control {
         uint64_t iterations;
         double median; /* seconds; NaN: not known */
     } tried[INV_CONTROL_VALUES]; /* rising values */
-    unsigned count; /* of them */
+    unsigned count; /* of tried[] */
 };
 
 struct class {
     uint64_t sites, count;
     double length, useful, waiting, core; /* sums over all iterations */
-    double most_useful;                   /* of a job: of any of its processes */
+    double most_useful;                   /* of a job: the most of one of its processes */
     struct metrics metrics;
 };
 
-/* Processes that share a core table: a node, or where one has two tables, each of them. */
+/* Processes that share a core table: a node or, if a node has two tables, one of its tables. */
 struct node {
     uint64_t number; /* 0: the node where invade runs */
     unsigned cores;
@@ -112,7 +113,8 @@ struct job {
     unsigned count;
     int size;         /* of MPI_COMM_WORLD; 0: a program without MPI */
     unsigned missing; /* ranks of which nothing is known here */
-    unsigned launched; /* ranks that its launcher has started, where MPI knows of this one only; 0 */
+    unsigned launched; /* ranks that its launcher has started, if MPI knows of this one only; else
+                          0 */
     double from, until, cores;
     double useful_core; /* core-seconds */
     double energy;
@@ -137,7 +139,8 @@ struct launch {
     unsigned ncores; /* of all nodes; of this one when it is given to launch_fill */
     unsigned count, njobs, nnodes;
     bool anonymous, emulated;
-    bool beside; /* the manager may serve other launches, whose cores are not counted */
+    bool beside; /* the resource manager may serve other launches, too, whose cores are not
+                    counted */
     double elapsed;
     double efficiency; /* of all jobs together */
     double energy;
@@ -149,29 +152,31 @@ struct launch {
     struct job *jobs;
 };
 
-/* From reports of any contents.  They belong to the launch from here on.  False: no memory. */
+/* Fills the launch from reports, whose contents may be anything, and which it owns from now on.
+ * False: no memory. */
 bool launch_fill(struct launch *launch, struct rmd_client_report *reports, unsigned count);
 void launch_free(struct launch *launch);
 
-/* invade_regions.c.  Its functions, on a node of so many cores; a job's, of all its processes; and its
- * small teams, when its metrics are known.  False: no memory. */
+/* invade_regions.c: fills the functions of a process, on a node of `cores` cores; those of a job,
+ * of all its processes; and a job's small teams, when its metrics are known.  False: no memory. */
 bool regions_fill(struct process *process, unsigned cores);
 bool regions_merge(struct job *job);
 void regions_small_teams(struct job *job, const struct launch *launch);
 
-/* invade_controls.c: its control points.  False: no memory. */
+/* invade_controls.c: fills the control points of a process.  False: no memory. */
 bool controls_fill(struct process *process);
 
-/* invade_symbols.c: names and source lines of the places of `count` sites or functions, which begin with
- * one and have `bytes` bytes each, as far as addr2line knows them. */
+/* invade_symbols.c: finds names and source lines of places, as far as addr2line knows them.
+ *   first  an array of `count` structs of `bytes` bytes each, whose first member is a struct
+ * place */
 void places_resolve(void *first, size_t bytes, unsigned count);
 
-/* invade_text.c, invade_json.c */
+/* invade_text.c: prints the report. */
 void launch_print(FILE *to, struct launch *launch);
-/* Written beside it first, so that the file is there as a whole or not at all.  launch NULL:
- * the command ran unmanaged.  False with errno. */
+/* invade_json.c: writes the report to the file, which exists as a whole or not at all.  launch
+ * NULL: the command ran unmanaged.  False with errno. */
 bool launch_write_json(const char *file, struct launch *launch, char **command);
-/* The same without call sites, to be freed; NULL: no memory. */
+/* The same as text, without call sites; the caller frees it.  NULL: no memory. */
 char *launch_json_text(struct launch *launch, char **command);
 
 #endif

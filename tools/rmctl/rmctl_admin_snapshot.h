@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Why no process of the domain may have the core, in a word.  NULL: one may, or it is unknown. */
+/* One word that says why the core is away; NULL: it is not, or the reason is unknown. */
 const char *admin_why_away(const struct inv_admin_snapshot *snapshot, const struct view *view,
                            unsigned core);
 
@@ -23,7 +23,7 @@ void admin_print_orders(FILE *to, const struct inv_admin_snapshot *snapshot);
 /* The domain as a JSON object, as status --json prints it.  snapshot NULL: only what view has. */
 json_t *admin_snapshot_json(const struct inv_admin_snapshot *snapshot, const struct view *view);
 
-/* [0, 1, 5] */
+/* A set of cores as a JSON array of their numbers, such as [0, 1, 5]. */
 json_t *admin_cores_json(const uint64_t *set);
 
 #endif

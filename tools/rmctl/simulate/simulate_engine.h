@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simulate_engine.h - what simulate_engine.c, where processes compute and lend, and
- * simulate_manager.c, where owners are decided, have in common.  Private to the two.
+ * simulate_engine.h - shared by simulate_engine.c, where processes compute and lend, and
+ * simulate_manager.c, where owners are decided.  Only for these two.
  *
  * A computing process holds cores, its own ones first.  A free core goes to the computing process
- * that holds the fewest cores and can use one more.  This is like in a table where each process
- * takes the next free core that it sees.  Cores are only counted here; which ones they are matters
- * to the placement only.  Of cores with speeds a process has its own first, and what it borrows has the
- * mean speed of all.  A waiting process lends its cores.  If its last waits were shorter than
+ * that holds the fewest cores and can use one more, as in a core table where each process takes the
+ * next free core that it sees.  Cores are only counted here: only the placement knows their
+ * numbers.  If cores have speeds, a process computes on its own cores first, and borrowed ones have
+ * the mean speed of all.  A waiting process lends its cores.  If its last waits were shorter than
  * lending takes, it spins that long first.
  */
 #ifndef RMD_SIMULATE_ENGINE_H
@@ -22,21 +22,22 @@ enum sim_state { SIM_ABSENT, SIM_COMPUTES, SIM_WAITS, SIM_ENDED };
 struct sim_actor {
     struct sim_cursor at;
     enum sim_state state;
-    unsigned owned, held, want; /* want: more are of no use for this piece */
+    unsigned owned, held, want; /* numbers of cores; want: the most that this piece can use */
     unsigned fresh;             /* owned cores that it has not computed on yet */
-    double remaining, rate;     /* seconds on one core of full speed; done per second */
-    double speed;               /* of the cores that it owns, on average */
-    double settled;             /* time of `remaining` */
-    double penalty;             /* core seconds to be lost */
-    double began;               /* the piece */
-    bool touched;               /* held cores have changed now */
-    bool spins;                 /* waits, and keeps its cores until its event */
+    double remaining, rate;     /* work left, seconds on one core of full speed; work done per
+                                   second */
+    double speed;               /* mean speed of the cores that it owns */
+    double settled;             /* time for which `remaining` was computed */
+    double penalty;             /* core seconds that are still to be lost */
+    double began;               /* when the piece began */
+    bool touched;               /* its held cores have changed at this time */
+    bool spins;                 /* it waits, and keeps its cores until its event */
     double ended, wait_s;       /* when the last piece was done; mean of the last waits */
-    unsigned counted, nodes;    /* simulate_manager.c */
+    unsigned counted, nodes;    /* for simulate_manager.c */
 
     double sample_work, sample_s;
-    struct inv_steady steady; /* work of a piece, as it was told */
-    unsigned graph; /* of the last piece begun */
+    struct inv_steady steady; /* announced work of a piece */
+    unsigned graph; /* of the last piece that has begun */
 };
 
 struct sim_engine {
@@ -50,7 +51,7 @@ struct sim_engine {
     double mean_speed; /* of all cores */
     struct sim_heap events, hungry, rich;
     unsigned *touched, ntouched;
-    unsigned left; /* processes not ended */
+    unsigned left; /* number of processes that have not ended */
 
     double decide_at; /* HUGE_VAL: nothing to decide */
     bool must;        /* members have come or gone */
@@ -61,16 +62,20 @@ struct sim_engine {
     void *arena;
 };
 
-/* (simulate_engine.c) The process owns `cores` from now on.  Call it for those that lose cores
- * first. */
+/* In simulate_engine.c: the process owns `cores` cores from now on.  Call it first for processes
+ * that lose cores. */
 void sim_own(struct sim_engine *e, unsigned process, unsigned cores);
-/* (simulate_manager.c) */
+/* In simulate_manager.c: allocates and frees the manager's part of the engine. */
 void sim_manager_begin(struct sim_engine *e);
 void sim_manager_end(struct sim_engine *e);
+/* Something has changed, so owners are decided anew after costs.decision_s.  must: processes have
+ * come or gone, so cores move even if little is gained. */
 void sim_news(struct sim_engine *e, bool must);
-/* What a process announces: the work of a piece when it is done; or before it. */
+/* A process has measured that a piece took `seconds`; or it announces the work of a piece before it
+ * begins. */
 void sim_measured(struct sim_engine *e, unsigned process, double work, double seconds);
 void sim_foreseen(struct sim_engine *e, unsigned process, double work);
+/* Decides the owners at the present time. */
 void sim_decide(struct sim_engine *e);
 
 #endif

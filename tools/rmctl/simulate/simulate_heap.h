@@ -10,7 +10,7 @@
 
 struct sim_heap {
     unsigned count;
-    unsigned *numbers; /* count of them */
+    unsigned *numbers; /* the heap: `count` numbers */
     int *place;        /* by number: its index in numbers, -1: not in the heap */
     double *key;       /* by number */
 };
@@ -26,7 +26,7 @@ static inline void sim_heap_put(struct sim_heap *h, unsigned at, unsigned number
     h->place[number] = (int)at;
 }
 
-/* Up or down from where it is. */
+/* Moves the number at index `at` up or down to its place. */
 static inline void sim_heap_settle(struct sim_heap *h, unsigned at)
 {
     unsigned number = h->numbers[at];
@@ -44,6 +44,7 @@ static inline void sim_heap_settle(struct sim_heap *h, unsigned at)
     sim_heap_put(h, at, number);
 }
 
+/* Gives a number this key; adds it if it is not in the heap. */
 static inline void sim_heap_set(struct sim_heap *h, unsigned number, double key)
 {
     if (h->place[number] >= 0 && h->key[number] == key)
@@ -54,6 +55,7 @@ static inline void sim_heap_set(struct sim_heap *h, unsigned number, double key)
     sim_heap_settle(h, (unsigned)h->place[number]);
 }
 
+/* Removes a number, if it is in the heap. */
 static inline void sim_heap_drop(struct sim_heap *h, unsigned number)
 {
     int at = h->place[number];

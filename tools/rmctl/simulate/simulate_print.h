@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* simulate_print.h - what a simulation says: a table, JSON, a picture. */
+/* simulate_print.h - the output of a simulation: a table, JSON, a picture. */
 #ifndef RMD_SIMULATE_PRINT_H
 #define RMD_SIMULATE_PRINT_H
 
@@ -19,11 +19,12 @@ struct sim_report {
     const struct sim_bands *bands;
 };
 
-/* Those that were kept, one a line. */
+/* Prints the kept decisions, one a line. */
 void sim_print_decisions(const struct sim_result *result, FILE *to);
 void sim_print_table(const struct sim_report *report, FILE *to);
 void sim_print_json(const struct sim_report *report, FILE *to);
-/* Both tell on stderr why not, and return false. */
+/* These write the cores over time, and the picture of them, to a file.  False: stderr has been told
+ * why not. */
 bool sim_write_series(const struct sim_report *report, const char *path);
 bool sim_draw(const struct sim_report *report, const char *path);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simulate_static.c - schedules in which no core ever moves, which need no events: a job's next
- * pieces begin when the slowest of the last ones has ended.  And the bound of all schedules.
+ * simulate_static.c - schedules in which no core moves, and the bound of all schedules.  They need
+ * no queue of events: the next pieces of a job begin when the slowest of its last pieces has ended.
  */
 #include "tools/rmctl/simulate/simulate.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Cores that these processes get when they share the machine equally and for good, one range after the
- * other, and their speed.  With more processes than cores there are no ranges to keep. */
+/* Divides the machine equally among the `count` processes of member[]: cores[] and speed[] of each
+ * (by process) are the number of its cores, neighbours in the machine, and their mean speed.  With
+ * more processes than cores each process gets the same part of all cores. */
 static void equal_shares(const struct sim_world *w, const unsigned *member, unsigned count,
                          double *cores, double *speed)
 {
@@ -33,7 +34,7 @@ static void equal_shares(const struct sim_world *w, const unsigned *member, unsi
     free(arena);
 }
 
-/* As many rounds as all ranks go on with the pieces that they are at; 0 when they are done. */
+/* In how many rounds all ranks of the job repeat their present pieces; 0: all pieces are done. */
 static unsigned rounds_alike(const struct sim_workload *w, const struct sim_job *j,
                              const struct sim_cursor *at)
 {
@@ -62,7 +63,8 @@ static double time_of(const struct sim_workload *w, const struct sim_piece *piec
     return piece->work / rmd_curve_at(&w->graphs[piece->graph].curve, cores);
 }
 
-/* The next pieces of a job, which all ranks do together; returns the end. */
+/* Runs a round of a job from `now` on: the present piece of each rank, once.  Returns the time at
+ * which the last rank has done its piece. */
 static double run_round(const struct sim_world *world, unsigned job, const double *cores,
                         const double *speed, const struct sim_cursor *at, double now, struct sim_result *result)
 {
@@ -82,7 +84,8 @@ static double run_round(const struct sim_world *world, unsigned job, const doubl
     return end;
 }
 
-/* The job from `now` on with these cores; returns its end. */
+/* Runs a job from `now` on with cores[] and speed[] (by process).  Returns the time at which it
+ * ends. */
 static double run_job(const struct sim_world *world, unsigned job, const double *cores,
                       const double *speed, struct sim_cursor *at, double now, struct sim_result *result)
 {
@@ -157,6 +160,7 @@ void sim_run_sequence(const struct sim_world *world, struct sim_result *result)
 
 /* --- the bound */
 
+/* Work that cannot begin before a time: seconds on one core, and seconds. */
 struct work_from {
     double time, work;
 };
@@ -172,7 +176,8 @@ static void add_work(struct work_list *list, double time, double work)
     list->item[list->count++] = (struct work_from){time, work};
 }
 
-/* The earliest end of a job, alone on the machine, its cores divisible and moving for nothing. */
+/* The earliest end of a job that is alone on the machine, if its cores can be divided and moved at
+ * no cost.  Adds its work to *list, each part with the earliest time at which it can begin. */
 static double earliest_end(const struct sim_world *world, unsigned job, struct sim_cursor *at,
                            struct work_list *list)
 {
@@ -198,7 +203,8 @@ static double earliest_end(const struct sim_world *world, unsigned job, struct s
         }
         end = fmax(end, release + sum / whole);
         length = fmax(length, sum / whole);
-        /* Of the repetitions it counts from when on the first could run. */
+        /* The first repetition can begin when the earliest piece of a rank may, each further one
+         * when the repetition before it has ended. */
         add_work(list, release, sum);
         for (unsigned r = 1; r < rounds; r++)
             add_work(list, end + (r - 1) * length, sum);
