@@ -43,7 +43,7 @@ int rmd_client_ask(int fd, const struct inv_request *request, size_t bytes, int 
     return -1;
 }
 
-/* The same about the domain of a user; NULL: ours. */
+/* The same about the domain of a user; NULL: our own. */
 static int ask_about_user(int fd, struct rmd_client_user *of, const struct inv_request *request,
                           struct inv_reply *reply, int *passed)
 {

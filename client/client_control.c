@@ -62,7 +62,7 @@ int rmd_client_events(const char *name, uint64_t since, bool follow)
     return fd;
 }
 
-/* What comes in several messages; a byte more, which is 0, is behind it.  NULL with errno. */
+/* Receives an answer of several messages, followed by a byte 0.  NULL with errno. */
 static char *receive_chunks(const char *name, const struct inv_request *request,
                             size_t request_bytes, size_t *bytes)
 {

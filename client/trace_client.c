@@ -15,7 +15,7 @@
 
 enum { PATIENCE_S = 20 }; /* for the last of a long trace, on a slow disk */
 
-/* Has the file something in it that is no trace?  What is not regular rmd refuses itself. */
+/* Has the file a content that is no trace?  (rmd itself refuses files that are not regular.) */
 static bool is_something_else(const char *path)
 {
     char magic[sizeof INV_TRACE_MAGIC - 1];

@@ -3,7 +3,7 @@
  * invade.c - the launcher: runs a command so that its processes share their cores.
  *
  * It finds or starts a resource manager, sets LD_PRELOAD and a few variables, runs the
- * command, and ends exactly as the command ended.  Whatever cannot be had, the command
+ * command, and ends exactly as the command ended.  If something is missing, the command
  * still runs, unmanaged, and one line on stderr says why.
  *
  *   invade_paths.c   where rmd and the libraries are; the environment
@@ -61,20 +61,20 @@ enum {
 
 static const struct argp_option argp_options[] = {
     {"report", OPT_REPORT, "FILE", OPTION_ARG_OPTIONAL,
-     "at the end, say what every process did with its cores and where it waited, on stderr or in "
-     "FILE (-: standard output), as JSON if that is called .json", 0},
+     "at the end, report what every process did with its cores and where it waited, on stderr or "
+     "in FILE (-: standard output), as JSON if its name ends in .json", 0},
     {"trace", OPT_TRACE, "FILE", 0,
-     "write down owner and holder of each core, and waits, over time, in FILE; see invade-trace(1)",
+     "write owner and holder of each core, and waits, over time, to FILE; see invade-trace(1)",
      0},
     {"compare", OPT_COMPARE, "N", OPTION_ARG_OPTIONAL,
      "run the command N times (default 3) as if invade were not there and N times managed, in "
-     "turns, and say on stderr what that changed", 0},
+     "turns, and print on stderr what that changed", 0},
     {"threads", OPT_THREADS, "N", 0, "OpenMP team size of every process", 0},
     {"learn", OPT_LEARN, "FILE", OPTION_ARG_OPTIONAL,
-     "remember in FILE (default ~/.local/state/invasive/learnt.json) how long the command takes with smaller teams, "
-     "and use the fastest from then on", 0},
+     "remember in FILE (default ~/.local/state/invasive/learnt.json) how long the command takes "
+     "with smaller teams, and use the fastest size from then on", 0},
     {"team", OPT_TEAM, "KIND", 0,
-     "fixed (default), or adaptive: no more threads than cores where many of them would sleep", 0},
+     "fixed (default), or adaptive: no more threads than cores if many of them would sleep", 0},
     {"mpi-tasks", OPT_MPI_TASKS, NULL, 0,
      "threads that wait in MPI run OpenMP tasks meanwhile; read mpi-shim(7) first", 0},
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
@@ -83,7 +83,8 @@ static const struct argp_option argp_options[] = {
     {"policy", OPT_POLICY, "NAME", 0,
      "how many cores each process owns: workload (default), or another of rmd-policies(7)", 0},
     {"priority", OPT_PRIORITY, "N", 0,
-     "0 to 100, default 50: more gets its cores first; only root may have more than 50 of a service", 0},
+     "0 to 100, default 50: higher ones get their cores first; with a service only root may have "
+     "more than 50", 0},
     {"smt", OPT_SMT, "HOW", 0,
      "hardware threads of a physical core: each is a core of its own (default), all go together "
      "(core), or only the first is used (first)", 0},
@@ -92,7 +93,7 @@ static const struct argp_option argp_options[] = {
     {"socket", OPT_SOCKET, "S", 0,
      "use the resource manager at S (a path, or @NAME) and start none", 0},
     {"off", OPT_OFF, NULL, 0, "run the command as if invade were not there", 0},
-    {"verbose", 'v', NULL, 0, "say on stderr what is done", 0},
+    {"verbose", 'v', NULL, 0, "print on stderr what invade does", 0},
     {0}};
 
 void invade_say(const char *format, ...)
@@ -240,8 +241,9 @@ static const char *list_of(const struct inv_cpus *cpus, char text[LIST_BYTES])
     return text;
 }
 
-/* Those of them that we may not use.  In a rank of a job it is no error that there are some: its
- * launcher has bound it, or its node has other CPUs than the one where the list was written. */
+/* Ends invade if it may not use some of the listed CPUs.  In a rank of a job that is no error: its
+ * launcher has bound it, or its node has other CPUs than the node for which the list was
+ * written. */
 static void demand_all(const char *list, const struct inv_cpus *listed,
                        const struct inv_cpus *allowed)
 {
@@ -258,7 +260,7 @@ static void demand_all(const char *list, const struct inv_cpus *listed,
     exit(INVADE_FAILED);
 }
 
-/* The CPUs that the user named, for us and so for rmd and the command. */
+/* Restricts invade, and so rmd and the command, to the CPUs that the user has named. */
 static void restrict_cores(const char *list)
 {
     struct inv_cpus listed, allowed;
@@ -277,13 +279,14 @@ static void restrict_cores(const char *list)
     }
 }
 
-/* A resource manager of our own is needed for what only it can be told. */
+/* Are there options that only a private resource manager can have? */
 static bool wants_its_own(const struct invade_options *o)
 {
     return o->cores || o->emulate || o->policy || o->smt || o->reclaim_bound_us;
 }
 
-/* One that is there already: of the surrounding invade, or of the machine. */
+/* Finds a resource manager that runs already: that of the surrounding invade, or the machine's
+ * service. */
 static bool find_running(struct invade_manager *m, const struct invade_options *o)
 {
     const char *outer = getenv("INVASIVE_SOCKET");
@@ -304,8 +307,9 @@ static bool find_running(struct invade_manager *m, const struct invade_options *
 
 enum service { SERVICE_USED, SERVICE_NONE, SERVICE_CLOSED };
 
-/* The cores of one that is there, but not for us, are its users': a manager of our own would give
- * them out once more, and pin our threads beside theirs. */
+/* Finds the machine's service.  The cores of a service that does not serve this user are its
+ * users': a private resource manager would give them out once more, and pin our threads beside
+ * theirs. */
 static enum service find_service(struct invade_manager *m)
 {
     if (invade_use(m, SERVICE))
@@ -359,7 +363,8 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
     return true;
 }
 
-/* False, and has said why: before anything in them is lost.  trace NULL: there is none. */
+/* Opens the files of the report and of the trace (NULL: no trace) before anything in them is
+ * overwritten.  False: the user has been told why not. */
 static bool open_files(struct invade_report *report, struct rmd_trace_file *trace,
                        const struct invade_options *o)
 {
@@ -377,7 +382,7 @@ static bool open_files(struct invade_report *report, struct rmd_trace_file *trac
     return false;
 }
 
-/* Whether INVASIVE says that we are not wanted. */
+/* Does the variable INVASIVE switch management off? */
 static bool environment_says_off(void)
 {
     const char *mode = getenv("INVASIVE");
@@ -390,7 +395,7 @@ static bool environment_says_off(void)
 static void run_unmanaged(const struct invade_options *o, struct invade_report *report,
                           struct rmd_trace_file *trace)
 {
-    unsetenv("INVASIVE_SOCKET"); /* a manager that we could not reach is none */
+    unsetenv("INVASIVE_SOCKET"); /* the command must not look for an rmd that invade cannot reach */
     unsetenv("INVASIVE_LAUNCH");
     unsetenv("INVASIVE_CORES");
     unsetenv("INVASIVE_UNEVEN");
@@ -407,7 +412,7 @@ struct run {
     char **command;
 };
 
-/* SIGKILL may come for us next. */
+/* Writes the report early: SIGKILL may come next. */
 static void report_so_far(void *argument)
 {
     const struct run *run = argument;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invade_compare.c - --compare: the command without us and with us, in turns, and what changed.
+ * invade_compare.c - --compare: runs the command unmanaged and managed, in turns, and prints what
+ * changed.
  *
- * A stock run has invade's own environment, less all that is ours.  A managed run is a child that
- * goes on as invade without --compare does: the start and the end of its resource manager count,
- * since every managed run has them.
+ * A stock run has invade's own environment without variables of ours.  A managed run is a child
+ * that goes on as invade without --compare does: the start and the end of its resource manager
+ * count, since every managed run has them.
  *
  * Apart from that the runs are the same: standard input is a file from its beginning on, standard
  * output a temporary file, and only the last run's is passed on.  So no run is slowed down by a
  * terminal or a pipe that others do not have.
  *
- * Processes whose parent ends before them become our children, so that their processor time counts,
- * and the next run begins when they have ended.
+ * Processes whose parent ends before them become children of invade, so that their processor time
+ * counts, and the next run begins when they have ended.
  */
 #define _GNU_SOURCE
 #include "invade.h"
@@ -111,7 +112,7 @@ static char **stock_environment(char **all)
 
 /* --- input and output */
 
-/* A rank has its place in a job once: nothing could be run again in it. */
+/* Ends invade in an MPI rank: a rank can take its place in a job only once. */
 static void refuse_rank(void)
 {
     static const char *const sizes[] = {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE",
@@ -163,7 +164,7 @@ static bool rewind_files(const struct comparison *c)
     return !ftruncate(c->output, 0) && !lseek(c->output, 0, SEEK_SET);
 }
 
-/* What the last run has written. */
+/* Writes the output of the last run to standard output. */
 static void pass_output_on(const struct comparison *c)
 {
     char bytes[1 << 16];
@@ -230,7 +231,7 @@ static void print_change(const struct summary wall[2], const struct summary cpu[
                           : "the difference in processor time is");
 }
 
-/* Also when SIGKILL may come for us next, and then not again. */
+/* Prints the comparison once: at the end, or when SIGKILL may come next. */
 static void print_comparison(void *argument)
 {
     struct comparison *c = argument;
@@ -295,7 +296,8 @@ static void say_why_it_ends(const struct comparison *c, unsigned run, int status
                    c->kinds[(run - 1) % 2].name, how);
 }
 
-/* The wait status of the last run, or what we are to end by. */
+/* Runs all runs.  Returns the wait status of the last one, or the status by which invade must
+ * end. */
 static int run_all(struct comparison *c)
 {
     unsigned runs = 2 * c->o->compare, run = 0;

@@ -36,7 +36,7 @@ static void set_count(json_t *to, const char *name, uint64_t value)
     set_value(to, name, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
 }
 
-/* Null when it is empty.  What is no UTF-8 is written with question marks. */
+/* A JSON string, or null for an empty text.  Bytes that are no UTF-8 become question marks. */
 static json_t *make_text(const char *s)
 {
     json_t *value = s[0] ? json_string(s) : NULL;
@@ -216,7 +216,7 @@ static void share_name(struct place *to, const struct place *from)
     memcpy(to->line, from->line, sizeof to->line);
 }
 
-/* What addr2line knows about a job's places is true of its processes' as well. */
+/* Copies the names that addr2line has found for a job's places to those of its processes. */
 static void share_names(struct job *j)
 {
     places_resolve(j->sites.at, sizeof *j->sites.at, j->sites.count);

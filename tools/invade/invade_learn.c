@@ -6,8 +6,8 @@
  * first runs try them in turns; from then on the fastest is used.  The same program with other arguments, whose times
  * cannot be compared, uses what is known of it.  The format is in invade(1), LEARNING.
  *
- * Users may write anything into that file: it is checked as it is read, and a file that is not understood is left
- * as it is.
+ * Users may write anything into that file: it is checked when it is read, and a file that is not
+ * understood stays as it is.
  */
 #define _GNU_SOURCE
 #include "invade.h"
@@ -31,19 +31,20 @@
 
 enum {
     VERSION = 1,
-    TRIES = 2,        /* runs with each team before one is chosen */
-    KEPT = 5,         /* times that are remembered of each, the latest */
-    COMMANDS = 1000,  /* remembered; the one that was used least lately goes */
-    HASHED = 1 << 26, /* bytes of a program that tell it from others */
+    TRIES = 2,        /* runs with each team size before one is chosen */
+    KEPT = 5,         /* number of times of each size that are remembered, the latest */
+    COMMANDS = 1000,  /* that are remembered; for a further one the least recently used is
+                         removed */
+    HASHED = 1 << 26, /* bytes of a program's file that are hashed */
 };
-/* So much faster than the default team another one must be. */
+/* A team must be faster than the default team by this factor to be chosen. */
 static const double FASTER = 1.03;
 
 /* --- the program of a command */
 
 enum { HASH_BYTES = sizeof((struct invade_hash *)0)->text };
 
-/* False: it is no program, or cannot be read. */
+/* Hashes the file of a program.  False: it is no program, or cannot be read. */
 static bool hash_file(const char *path, char text[HASH_BYTES])
 {
     struct stat st;
@@ -63,8 +64,9 @@ static bool hash_file(const char *path, char text[HASH_BYTES])
     return file >= 0 && got >= 0;
 }
 
-/* Of the program that a word of the command names; "": it names none that can be read.  The latest is kept, since all
- * entries of a program ask for the same, and the program may be another one after the run. */
+/* The hash of the program that a word of the command names; "": it names none that can be read.
+ * *latest keeps the last hash, since all entries of a program need the same one, and the file may
+ * have changed after the run. */
 static const char *hash_of(const char *word, struct invade_hash *latest)
 {
     char path[PATH_MAX];
@@ -81,7 +83,7 @@ static const char *base_name(const char *word)
     return slash ? slash + 1 : word;
 }
 
-/* What such a program does is in its arguments. */
+/* Is this an interpreter, whose arguments name the program that it runs? */
 static bool is_interpreter(const char *name)
 {
     static const char *const names[] = {"python", "perl", "ruby", "julia", "java", "octave", "R",    "Rscript",
@@ -94,8 +96,8 @@ static bool is_interpreter(const char *name)
     return false;
 }
 
-/* Which word of the command is the program that the resource manager has seen.  False: none that can be read, and
- * the whole command is taken for the program. */
+/* Finds the word of the command that names the program which rmd has seen.  False: there is none
+ * that can be read; the whole command counts as the program. */
 static bool find_word(char **command, const char *program, struct invade_hash *latest, size_t *at)
 {
     for (*at = 0; command[*at]; ++*at)
@@ -158,8 +160,8 @@ static enum match match_entry(const json_t *entry, char **command, unsigned core
     return same ? SAME_COMMAND : OTHER_ARGUMENTS;
 }
 
-/* The shortest of its times, since whatever else the machine does makes a run longer, and so does the first reading of
- * files; infinite: there is none. */
+/* The shortest time of a team size: other work of the machine, and the first reading of files, only
+ * make a run longer.  Infinite: there is no time. */
 static double shortest_time(const json_t *team)
 {
     json_t *time;
@@ -171,14 +173,15 @@ static double shortest_time(const json_t *team)
     return least;
 }
 
-/* A list that a user has made something else is not tried. */
+/* The number of runs with a team size.  If a user has overwritten the list, the size is not tried
+ * again. */
 static size_t runs_of(const json_t *team)
 {
     const json_t *list = json_object_get(team, "seconds");
     return json_is_array(list) ? json_array_size(list) : TRIES;
 }
 
-/* The team that has to be tried next; NULL: all have been. */
+/* The team size to try next; NULL: all have been tried. */
 static json_t *team_to_try(const json_t *entry)
 {
     json_t *team, *least = NULL;
@@ -189,7 +192,7 @@ static json_t *team_to_try(const json_t *entry)
     return least;
 }
 
-/* The default team is the first. */
+/* The fastest team size; the first element is the default team. */
 static json_t *fastest_team(const json_t *entry)
 {
     json_t *team, *teams = json_object_get(entry, "teams"), *best = json_array_get(teams, 0);
@@ -214,7 +217,8 @@ static const char *default_file(char file[PATH_MAX])
     return n > 0 && n < PATH_MAX ? file : NULL;
 }
 
-/* Its commands; a new object where there is no file, or an empty one.  NULL: has said why it is of no use. */
+/* The content of the file; a new object if there is no file, or an empty one.  NULL: the user has
+ * been told why the file cannot be used. */
 static json_t *read_file(const char *file)
 {
     json_error_t why;
@@ -269,7 +273,8 @@ static bool make_folders(const char *file)
     return true;
 }
 
-/* Lock the folder that the file is in.  Returns its descriptor, which ends that when it is closed; -1 with errno. */
+/* Locks the folder of the file.  Returns a descriptor, whose closing ends the lock; -1 with
+ * errno. */
 static int lock_folder(const char *file)
 {
     enum { TRIES_MOST = 500, PAUSE_US = 10000 }; /* others hold it for milliseconds */
@@ -289,8 +294,8 @@ static int lock_folder(const char *file)
     return folder;
 }
 
-/* Where a symbolic link leads to, if there is a file.  A new one is the user's alone, since it has command lines in
- * it. */
+/* Writes the file; if it is a symbolic link, the file that the link names.  Only the user may read
+ * a new file, since it has command lines in it. */
 static bool write_file(const char *file, json_t *root)
 {
     enum { OWN_MODE = 0600, MODE_BITS = 07777 };
@@ -336,7 +341,7 @@ static unsigned use_fastest(const json_t *entry, enum match match)
     return number_in(team, "threads");
 }
 
-/* Of the same command: the team to try, or the fastest. */
+/* The team size for a run of a known command: the next one to try, or the fastest. */
 static unsigned team_of_same(const json_t *entry)
 {
     const json_t *team = team_to_try(entry);
@@ -370,7 +375,7 @@ void invade_learn_begin(struct invade_options *o, unsigned cores)
 
 /* --- after it */
 
-/* What the resource manager knows of the run: of the job with most processes, and of the node of its first one. */
+/* What rmd knows of the run, for the job with most processes, and the node of its first process. */
 struct facts {
     char program[INV_NAME_BYTES];
     unsigned processes, team;
@@ -397,7 +402,7 @@ static bool learn_facts(struct facts *f, const struct invade_report *report, con
     return f->processes > 0;
 }
 
-/* Where the team is among them; their number: nowhere. */
+/* The index of the team size in the list; the length of the list: it is not there. */
 static size_t place_of(const json_t *teams, unsigned threads)
 {
     size_t i = 0;
@@ -434,7 +439,8 @@ static json_t *make_words(char **from, size_t count)
     return list;
 }
 
-/* JSON has no other words, and an entry without a hash would never be found again. */
+/* Are all words UTF-8, as JSON needs them, and is there a hash, by which the entry can be found
+ * again? */
 static bool can_be_remembered(char **command, size_t at, struct invade_hash *latest)
 {
     for (size_t i = 0; command[i]; i++) {
@@ -451,8 +457,8 @@ static bool can_be_remembered(char **command, size_t at, struct invade_hash *lat
     return false;
 }
 
-/* The command has run with the default team, for the first time.  NULL: it cannot be remembered, which has been
- * said. */
+/* An entry for a command that has run with the default team for the first time.  NULL: it cannot be
+ * remembered; the user has been told. */
 static json_t *new_entry(char **command, const struct facts *f, unsigned cores, struct invade_hash *latest)
 {
     size_t at;
@@ -510,7 +516,7 @@ void invade_learn_end(const struct invade_options *o, const struct invade_report
     struct facts facts = {0};
     struct invade_hash latest = o->hash;
     if (!o->learn || status != 0 || invade_end_signal())
-        return; /* how long a run takes that has failed, or was told to end, says nothing */
+        return; /* the time of a run that has failed, or was told to end, is of no use */
     int error;
     bool ours = learn_facts(&facts, report, m, &error);
     if (error || (!ours && o->threads != 1))

@@ -3,7 +3,7 @@
  * invade_model.c - from the counters and records of processes to jobs and their metrics.  The
  * formulae are in invade(1), REPORT.
  *
- * Counters and records come from memory that the processes write as they like.  Only pid,
+ * Counters and records come from memory to which the processes may write anything.  Only pid,
  * program, times of joining and ending, and owned cores are rmd's own.  So every
  * number is bounded by what is possible, and every name made printable.
  */
@@ -46,8 +46,8 @@ static struct site site_from(const struct inv_site *s, double tick, double life)
     return to;
 }
 
-/* asleep: seconds for which its main thread has slept when it ended; the wait that it was in has
- * not been counted. */
+/* Fills the call sites.  asleep: seconds for which the main thread had slept in a wait when the
+ * process ended; that wait has not been counted. */
 static bool fill_sites(struct process *p, double life, double asleep)
 {
     uint32_t in = load_number32(&p->record->waiting_site);
@@ -66,7 +66,7 @@ static bool fill_sites(struct process *p, double life, double asleep)
             to->waited += asleep;
             to->longest = larger_of(to->longest, asleep);
         }
-        if (i == 0) { /* what had no room */
+        if (i == 0) { /* all sites for which there was no room */
             to->place.other = true;
             snprintf(to->function, sizeof to->function, "other");
         }
@@ -152,8 +152,9 @@ static const char *end_of(const struct inv_report *c, const struct inv_record *r
                                                                                       : "killed";
 }
 
-/* The times of the main thread.  What came after the last count of a process that was killed is
- * waiting from when it fell asleep, and useful before.  Returns the seconds of that last sleep. */
+/* The times of the main thread.  If the process was killed, the time after its last count was
+ * useful until the thread fell asleep, and waiting from then on.  Returns the seconds of that last
+ * sleep. */
 static double fill_times(struct process *p, uint64_t from, uint64_t until)
 {
     const struct inv_report *c = p->counters;
@@ -174,7 +175,8 @@ static double fill_times(struct process *p, uint64_t from, uint64_t until)
     return ns_to_seconds(until - asleep);
 }
 
-/* Useful core time: CPU time outside waits; where there is none, as the cores were held. */
+/* Useful core time: CPU time outside waits; if that is unknown, the time for which cores were
+ * held. */
 static void fill_core(struct process *p, const struct launch *l, uint64_t until)
 {
     const struct inv_report *c = p->counters;
@@ -237,7 +239,7 @@ static unsigned node_of(struct launch *l, const struct inv_report *r)
     return l->nnodes++;
 }
 
-/* With this node alone. */
+/* Begins the list of nodes with this node. */
 static bool begin_nodes(struct launch *l, unsigned count)
 {
     char name[INV_HOST_BYTES] = "";
@@ -252,8 +254,8 @@ static bool begin_nodes(struct launch *l, unsigned count)
     return true;
 }
 
-/* The cores that a job had.  Beside other jobs and launches: on each node what it owned by policy,
- * where cores are owned. */
+/* The cores that a job had.  Beside other jobs and launches: the cores that it owned on each node,
+ * if cores have owners there. */
 static double cores_of(const struct job *j, const struct launch *l)
 {
     double all = 0, elapsed = j->until - j->from;
@@ -362,7 +364,7 @@ static unsigned missing_ranks(const struct job *j)
     return j->size > (int)known ? (unsigned)j->size - known : 0;
 }
 
-/* Ranks that the launcher has started, and MPI does not know of; 0: none. */
+/* Number of ranks that the launcher has started, if MPI does not know of them; 0: it does. */
 static unsigned launched_ranks(const struct job *j)
 {
     const struct inv_record *r = j->at[0].record;
@@ -422,8 +424,8 @@ static bool has_iterations(const struct job *j)
     return windows <= half * all;
 }
 
-/* Of core time that was held outside waits, the part that was computed.  Less than that comes from
- * other programs. */
+/* The part of the core time held outside waits for which the job computed.  Other programs had the
+ * rest. */
 static double busy_part(const struct job *j)
 {
     double busy = 0, held = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invade_node.c - the resource managers that are not ours: those of the other nodes of the
- * launch, and the one that the ranks of a node share where each has an invade of its own.
+ * invade_node.c - resource managers that do not belong to one invade: those of the other nodes of
+ * the launch, and the one that the ranks of a node share if each of them has an invade of its own.
  *
- * The first process that needs one of them starts it (libinvasive/launch/launch.h).  For the other
- * nodes we only say how, in INVASIVE_LAUNCH.
+ * The first process that needs such a manager starts it (libinvasive/launch/launch.h).  For the
+ * other nodes invade only puts the command line of rmd into INVASIVE_LAUNCH.
  */
 #define _GNU_SOURCE
 #include "invade.h"
@@ -27,8 +27,8 @@ static void __attribute__((format(printf, 2, 3))) append(char *text, const char 
     va_end(args);
 }
 
-/* What an rmd of this launch is to be told, no = in it, which Open MPI would not pass on; a list
- * that is too long is left out. */
+/* Appends the options for each rmd of this launch, without '=', which Open MPI would not pass on.
+ * A list that is too long is left out. */
 static void append_options(char *text, const struct invade_options *o)
 {
     append(text, "/--policy/%s", o->policy ? o->policy : "workload");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invade_others.c - for how long other programs had our cores while the command ran: what is
- * missing from its parallel efficiency, and is not its own fault.
+ * invade_others.c - for how long other programs had our cores while the command ran: the part of
+ * the loss in parallel efficiency that the command has not caused.
  *
  * The time is the CPU time on our cores (/proc/stat) less that of these processes: the command and
  * the processes that it has waited for, our rmd, and invade.  They may have run on other cores,
- * too, so the others had at least this time.  The report has no number where it is not known:
+ * too, so the other programs had at least this time.  The report has no number if it is not known:
  *   - a service gives out the cores, or there are several nodes;
  *   - /proc/stat does not add up to the time that has passed;
  *   - CPU time of our processes is missing from that of the command;
@@ -39,7 +39,7 @@ static double of_rmd(pid_t rmd)
     return clock_getcpuclockid(rmd, &clock) ? 0 : of_clock(clock);
 }
 
-/* Of the CPUs in the set; false when one of them is not told. */
+/* Reads the times of the CPUs in the set.  False: one of them is missing. */
 static bool read_stat(const struct inv_cpus *cpus, struct invade_load *load)
 {
     FILE *f = fopen("/proc/stat", "re");
@@ -75,7 +75,8 @@ struct invade_load invade_load_now(const struct invade_manager *m)
     return load;
 }
 
-/* A tenth is more than what counting in ticks makes of it. */
+/* Do the times of the CPUs add up to the time that has passed?  Counting in ticks causes an error
+ * of less than a tenth. */
 static bool adds_up(double told, double passed)
 {
     return told > 0.9 * passed && told < 1.1 * passed;

@@ -3,7 +3,7 @@
  * invade_regions.c - parallel regions by outlined function, what their team sizes cost, and what teams
  * that are too small may cost.  The method is in invade(1), Parallel regions.
  *
- * Records come from memory that the processes write as they like (invade_model.c).
+ * Records come from memory to which the processes may write anything (invade_model.c).
  */
 #include "invade_bounds.h"
 #include "invade_model.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Core time of a sleep and its wake, and of beginning and ending one more implicit task; the longest
- * switch that the runtime takes for one. */
+/* Core time of a sleep and its wake-up, and of the begin and end of one more implicit task; the
+ * longest time that the runtime counts as a switch. */
 static const double sleep_s = 6e-6, start_s = 5e-8, switch_most_s = 2e-6;
 
 enum { THREADS_MOST = 1 << 16 };
@@ -87,7 +87,7 @@ static void sort(struct functions *all)
         qsort(all->at, all->count, sizeof *all->at, by_elapsed);
 }
 
-/* Mean seconds of a switch; 0: none was timed. */
+/* Mean seconds of a switch between contexts; 0: none was timed. */
 static double switch_of(const struct inv_record *r)
 {
     uint64_t timed = load_number(&r->switches_timed);
@@ -113,7 +113,7 @@ bool regions_fill(struct process *p, unsigned cores)
             continue;
         struct function *to = &p->functions.at[p->functions.count++];
         *to = function_from(p, f, cores, p->switching);
-        to->place.other = i == 0; /* what had no room */
+        to->place.other = i == 0; /* all functions for which there was no room */
         p->team_cost += to->saving;
     }
     p->team_cost = smaller_of(p->team_cost, p->until - p->from);
@@ -167,7 +167,7 @@ bool regions_merge(struct job *j)
 
 /* --- teams that are too small to borrow */
 
-/* Core-seconds of others on its node that waited, and that no process used. */
+/* Core-seconds of processes on the same node that waited, and that no process used. */
 static double idle_beside(const struct job *j, const struct process *p)
 {
     double idle = 0;
@@ -179,7 +179,8 @@ static double idle_beside(const struct job *j, const struct process *p)
     return larger_of(0, idle);
 }
 
-/* Time that it computed with a team.  Teams of one thread are not timed: they are a part of this. */
+/* Seconds that the process computed with a team.  Teams of one thread are not timed: they are a
+ * part of this. */
 static double in_teams(const struct process *p)
 {
     double elapsed = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invade_report.c - --report: where it goes, and whose processes it is about.
+ * invade_report.c - --report: the file of the report, and the processes that it is about.
  *
- * FILE.json is written as a whole when the command has ended; whether that is possible is found
- * out before it starts, as far as it can be.  Everything else is text, opened at the start.
- * Standard output is the command's as well, which has written all of its own by then.
+ * FILE.json is written as a whole when the command has ended; invade checks before the command
+ * starts, as far as possible, whether it can be.  All other reports are text, to a file that is
+ * opened at the start.  Standard output is the command's, too, which has written all of its output
+ * by then.
  */
 #define _GNU_SOURCE
 #include "invade.h"
@@ -35,7 +36,7 @@ static void cannot_write(const char *file)
                strerror(errno));
 }
 
-/* Will a file be possible beside this one, and take its place? */
+/* Will it be possible to write a new file beside this one, and to replace this one by it? */
 static bool can_replace(const char *file)
 {
     struct stat st;
@@ -96,7 +97,7 @@ static void close_text(struct invade_report *r)
     r->text = NULL;
 }
 
-/* A report of a command that still runs gives its place in a regular file to the next one. */
+/* In a regular file, the report of a command that still ran is replaced by the next one. */
 static void begin_text(struct invade_report *r, char **command, int status)
 {
     struct stat st;
@@ -128,8 +129,8 @@ void invade_report_unmanaged(struct invade_report *r, char **command)
         cannot_write(r->file);
 }
 
-/* Only this launch's processes, where the resource manager has others too: also those that a rank
- * has run under another invade before us. */
+/* Keeps only the reports of this launch's processes.  The rmd may have others, also of processes
+ * that a rank has run before under another invade. */
 static unsigned only_ours(const struct invade_report *ours, struct rmd_client_report *all,
                           unsigned count)
 {
@@ -172,8 +173,8 @@ static void add_to_trace(struct rmd_trace_file *trace, struct launch *l, char **
     free(json);
 }
 
-/* Of the domain: of a private rmd fewer than it began with, where the processes were bound to some of
- * them by another resource manager. */
+/* The number of the domain's cores.  A private rmd has fewer than at its start if another resource
+ * manager has bound the processes to some of them. */
 static unsigned count_cores(const struct invade_manager *m)
 {
     unsigned cores = m->pid && !m->emulated ? rmd_client_cores(m->socket) : 0;

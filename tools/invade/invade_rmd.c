@@ -2,10 +2,10 @@
 /*
  * invade_rmd.c - the resource manager of this run: one that is there, or a private one.
  *
- * A private rmd ends with us however we end: it watches the other end of our control
- * socket, which no process inherits, and the kernel kills it when we die.  It gets nothing
- * of ours but stderr, so that it holds no pipe open whose reader waits for the end, and
- * lives in its own session, so that the terminal's Ctrl-C is not for it.
+ * A private rmd ends with invade, however invade ends: it watches the other end of invade's control
+ * socket, which no process inherits, and the kernel kills it when invade dies.  Of invade's
+ * descriptors it gets only stderr, so that it holds no pipe open whose reader waits for the end.
+ * It has a session of its own, so that the terminal's Ctrl-C does not reach it.
  */
 #define _GNU_SOURCE
 #include "invade.h"
@@ -28,7 +28,7 @@ enum { READY_FD = 3, READY_TIMEOUT_MS = 10000 };
 
 bool invade_use(struct invade_manager *m, const char *name)
 {
-    /* or its cores would be ours, too, when it is back */
+    /* waits: else invade would start a private rmd with the same cores */
     struct inv_table *table = rmd_client_await(name);
     if (!table)
         return false;
@@ -44,7 +44,7 @@ bool invade_use(struct invade_manager *m, const char *name)
     return true;
 }
 
-/* In the child.  Only async-signal-safe calls would be needed if we had threads. */
+/* Becomes rmd, in the child.  invade has no threads, so any function may be called here. */
 static void become_rmd(const char *rmd, char *const argv[], int control, pid_t launcher)
 {
     sigset_t none;
@@ -146,7 +146,7 @@ bool invade_start(struct invade_manager *m, const char *rmd, const struct invade
     int status = 0;
     close(m->control);
     if (m->pid > 0) {
-        /* It has ended by itself, or ends now because it sees that we gave up. */
+        /* rmd has ended by itself, or is of no use any more. */
         kill(m->pid, SIGKILL);
         waitpid(m->pid, &status, 0);
     }
@@ -156,7 +156,8 @@ bool invade_start(struct invade_manager *m, const char *rmd, const struct invade
     return false;
 }
 
-/* It ends by itself when we close our end; if it hangs, we do not. */
+/* rmd ends by itself when invade closes its end of the socket.  invade does not wait for an rmd
+ * that hangs. */
 void invade_stop(struct invade_manager *m)
 {
     const struct timespec patience = {.tv_sec = 2};

@@ -2,9 +2,9 @@
 /*
  * invade_run.c - the command, as if the shell had started it itself.
  *
- * It runs in our process group, so that the terminal's signals reach it without us; signals
- * that reach only us, we pass on.  When it stops we stop; when it ends we end the
- * same way; when we are killed, it is.
+ * The command runs in invade's process group, so that the terminal's signals reach it directly;
+ * invade passes on signals that reach only itself.  When the command stops, invade stops; when it
+ * ends, invade ends the same way; when invade is killed, the kernel kills the command.
  */
 #define _GNU_SOURCE
 #include "invade.h"
@@ -35,7 +35,7 @@ static struct {
         struct sigaction callers;
     } changed[3];
     sigset_t callers_mask;
-    int told_by; /* the first signal by which we were told to end; 0: none has come */
+    int told_by; /* the first signal that has told invade to end; 0: none */
 } signals = {.changed = {
     {.number = SIGCHLD, .ours = SIG_DFL},
     /* A full pipe, or a file as large as allowed, is an error of a report, not invade's end. */
@@ -72,8 +72,8 @@ void invade_exec(const struct invade_options *o)
     _exit(error == ENOENT ? INVADE_NOT_FOUND : INVADE_CANNOT_RUN);
 }
 
-/* Everything that a process can be sent, but for what is our own business: faults, our
- * children, and a background process's use of the terminal, which stops us as it should. */
+/* The signals that are passed on: all but those that concern invade itself: faults, its children,
+ * and the use of the terminal by a background process, which stops invade as it should. */
 static void passed_on(sigset_t *set)
 {
     static const int ours[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,
@@ -83,7 +83,7 @@ static void passed_on(sigset_t *set)
         sigdelset(set, ours[i]);
 }
 
-/* Sent by the terminal: then it went to the command as well. */
+/* Has the terminal sent the signal?  Then the command has got it, too. */
 static bool from_terminal(const siginfo_t *info)
 {
     switch (info->si_signo) {
@@ -121,8 +121,8 @@ static void pass_on(const siginfo_t *info, pid_t child)
         stop_here();
 }
 
-/* Signals that end a program.  One that our caller ignores, as nohup does, comes too, since it is
- * blocked. */
+/* Notes a signal that ends a program.  A signal that invade's caller ignores, as nohup does,
+ * arrives here, too, since it is blocked. */
 static void record_ending_signal(int number)
 {
     struct sigaction action;
@@ -138,7 +138,7 @@ static pid_t start(const struct invade_options *o, invade_become become)
     pid_t launcher = getpid(), child = fork();
     if (child)
         return child;
-    /* Killed launchers leave no orphans: it would not have outlived itself either. */
+    /* If invade is killed the command must end, as it would have without invade. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher)
         _exit(INVADE_FAILED);
@@ -191,7 +191,7 @@ int invade_run(const struct invade_options *o, invade_become become,
     }
 }
 
-/* Signals that came while no command ran are for us only. */
+/* Handles a signal that came while no command ran, so that it was for invade only. */
 static void take_alone(int number)
 {
     record_ending_signal(number);
@@ -236,7 +236,7 @@ void invade_end_as(int status)
 {
     if (!WIFSIGNALED(status))
         exit(WEXITSTATUS(status));
-    /* The core dump that is wanted is the command's, and it has been written. */
+    /* No core dump of invade: the command's has been written already. */
     const struct rlimit none = {0, 0};
     int number = WTERMSIG(status);
     sigset_t set;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * invade_symbols.c - function and source line of places of the program, by addr2line where it is installed
- * (binutils or elfutils), after the program has ended.  What it does not know stays as the
- * process told it: the dynamic symbol, or nothing.
+ * (binutils or elfutils), after the program has ended.  Places that addr2line does not know keep
+ * what the process has recorded: the dynamic symbol, or nothing.
  */
 #define _GNU_SOURCE
 #include "invade.h"
@@ -22,15 +22,17 @@
 /* One module's places in one call; a large debugging section takes some seconds to read. */
 enum { BATCH = 64, PATIENCE_MS = 10000, OUTPUT_BYTES = 1 << 17, PLACES_MOST = 512 };
 
-/* Processes have named these files: none that would block, or do something when opened. */
+/* Is this a regular file?  Processes have named it, and opening another kind of file may block, or
+ * have an effect. */
 static bool is_file(const char *name)
 {
     struct stat st;
     return name[0] == '/' && !stat(name, &st) && S_ISREG(st.st_mode);
 }
 
-/* It is in our process group, so that the terminal's signals and a time limit end it.  What others
- * tell the command is not for it: MPICH's launcher sends SIGUSR1 to all when a rank has gone. */
+/* addr2line is in invade's process group, so that the terminal's signals and a time limit end it.
+ * It ignores signals that are meant for the command: MPICH's launcher sends SIGUSR1 to all when a
+ * rank has gone. */
 static void become_addr2line(int out, char **argv)
 {
     static const char *const programs[] = {"addr2line", "eu-addr2line"};
@@ -59,7 +61,7 @@ static int64_t now_ms(void)
     return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
 }
 
-/* All of its output, ended, for the caller to free; NULL when there is none in time. */
+/* All output of addr2line, terminated, for the caller to free; NULL: it has not come in time. */
 static char *read_all(int fd)
 {
     char *text = malloc(OUTPUT_BYTES);

@@ -29,7 +29,7 @@ static void print_process(FILE *to, const struct launch *l, const struct process
     fprintf(to, l->nnodes > 1 ? " on %s\n" : "\n", l->nodes[p->node].name);
 }
 
-/* From this part of the core time on something is worth a line. */
+/* The least part of the core time that is worth a line. */
 static const double matters = 0.05;
 
 static bool others_matter(const struct launch *l) { return l->others > matters * l->capacity; }
@@ -113,7 +113,8 @@ static void print_functions(FILE *to, struct job *j)
     }
 }
 
-/* From this part of the elapsed time on a hint is worth a line; and a smaller team from so many seconds on. */
+/* The least part of the elapsed time for which a hint is printed; and the least saving of a smaller
+ * team (s). */
 static const double worth = 0.03, least_saving = 0.001;
 
 /* 12400: "12,400" */
@@ -129,7 +130,7 @@ static void with_commas(char *to, uint64_t n)
     *to = '\0';
 }
 
-/* All functions whose teams cost something, together. */
+/* Prints the cost of teams, for all functions together. */
 static void print_team_cost(FILE *to, const struct launch *l, const struct job *j)
 {
     double elapsed = j->until - j->from, inside = 0, barriers = 0;
@@ -153,7 +154,7 @@ static void print_team_cost(FILE *to, const struct launch *l, const struct job *
             l->nodes[j->at[0].node].cores, j->team_cost, 100 * j->team_cost / elapsed);
 }
 
-/* Where implicit tasks slept in regions: what has made kernel threads of them. */
+/* If implicit tasks slept in regions: prints why they were kernel threads. */
 static void print_what_ties(FILE *to, const struct job *j)
 {
     uint64_t regions = 0, sleeps = 0;
@@ -200,10 +201,10 @@ static void print_classes(FILE *to, const struct job *j)
     }
 }
 
-/* Below this, an estimate says nothing. */
+/* An estimate of less than this is within its error. */
 static const double notable = 1.02;
 
-/* The first question of all; nothing where it has no answer. */
+/* Prints how long the job would have taken if no core had moved, if that is known. */
 static void print_unmoved(FILE *to, const struct launch *l, const struct job *j)
 {
     double elapsed = j->until - j->from;
@@ -224,7 +225,7 @@ static void print_unmoved(FILE *to, const struct launch *l, const struct job *j)
     fprintf(to, others_matter(l) ? "; inexact beside other programs\n" : "\n");
 }
 
-/* Watts are of the job's part, not of the packages. */
+/* Prints energy and power: those of the job's part, not of the whole packages. */
 static void print_energy(FILE *to, const struct launch *l)
 {
     if (l->counters == INV_ENERGY_FORBIDDEN)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invade_trace.c - --trace: rmd writes it to a file of ours while the command runs.
+ * invade_trace.c - --trace: rmd writes the trace to a file that invade has opened, while the
+ * command runs.
  *
- * At its end we add the report on the run, so that a drawing of the trace has the same numbers.
- * What cannot be traced runs all the same; only a file that cannot be written is an error, and
- * found out before the command starts.
+ * At the end invade adds the report on the run, so that a picture of the trace has the same
+ * numbers.  If rmd cannot write a trace the command runs without; only a file that cannot be
+ * written is an error, which is found before the command starts.
  */
 #define _GNU_SOURCE
 #include "invade.h"
@@ -71,7 +72,7 @@ static bool append(int fd, const void *what, size_t bytes)
     return true;
 }
 
-/* rmd wrote through our open file, so what we write now comes after that. */
+/* rmd has written through the same open file, so this chunk comes after its last one. */
 void invade_trace_add_report(struct rmd_trace_file *file, const char *json)
 {
     size_t bytes = strlen(json);

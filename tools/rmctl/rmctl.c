@@ -85,7 +85,7 @@ static ssize_t copy_complaint(void *cookie, const char *text, size_t bytes)
     return write(STDERR_FILENO, text, bytes);
 }
 
-/* What goes to stderr, wherever from, is remembered for print_error. */
+/* Keeps a copy of all text that goes to stderr, from any function, for print_error. */
 static void remember_complaints(struct complaints *all)
 {
     FILE *tee = fopencookie(all, "w", (cookie_io_functions_t){.write = copy_complaint});
@@ -105,7 +105,7 @@ static int print_error(struct complaints *all)
     return rmctl_print_json(json_pack("{ss}", "error", *text ? text : "no rmd has answered"));
 }
 
-/* Digits of what is measured: none of what a double makes of 36.014. */
+/* Digits of numbers in JSON: so few that a double prints 36.014 as it is. */
 enum { REAL_DIGITS = 12 };
 
 int rmctl_print_json(json_t *value)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmctl_complete.c - rmctl complete WORD...: what the completions for the shells ask, so that they
- * know nothing themselves.  The words are those of a command line after "rmctl", as far as the
- * cursor; the last is the one that is being typed, and may be empty.  What may stand in its place
- * (behind the "=" of an option: in the value's) is printed one a line, and "/" for names of files.
+ * rmctl_complete.c - rmctl complete WORD...: called by the completions of the shells, which have no
+ * words of their own.  The arguments are the words of a command line after "rmctl", up to the
+ * cursor; the last one is being typed, and may be empty.  Prints the words that may replace it, or
+ * (after the "=" of an option) its value, one a line; "/" stands for names of files.
  */
 #define _GNU_SOURCE
 #include "client/client.h"

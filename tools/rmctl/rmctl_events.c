@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* rmctl_events.c - rmctl events: what has happened of late, and with --follow what happens. */
+/* rmctl_events.c - rmctl events: prints recent events, and with --follow later ones. */
 #define _GNU_SOURCE
 #include "client/client_control.h"
 #include "tools/rmctl/rmctl.h"
@@ -16,7 +16,7 @@
 enum { OPT_SINCE = 256 };
 
 static const struct argp_option events_options[] = {
-    {"follow", 'f', NULL, 0, "go on with those that come", 0},
+    {"follow", 'f', NULL, 0, "print later events as they come", 0},
     {"since", OPT_SINCE, "N", 0, "from number N on; default: all that rmd still has", 0},
     {0}};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* rmctl_find.c - which rmd there are for us to ask. */
+/* rmctl_find.c - finds the rmds that rmctl may ask. */
 #define _GNU_SOURCE
 #include "tools/rmctl/rmctl.h"
 #include "libinvasive/table/socket.h"
@@ -22,8 +22,8 @@ static void add_socket(struct rmctl_sockets *s, const char *name)
         snprintf(s->name[s->count++], sizeof s->name[0], "%s", name);
 }
 
-/* Any user may listen on a name like ours.  The listener's user is known once we are connected, and
- * an rmd accepts the connection at once. */
+/* Does an rmd of our user or of root listen on this name?  Any user may listen on such a name; the
+ * kernel tells the listener's user of a connection, which an rmd accepts at once. */
 static bool is_ours(const char *name)
 {
     struct sockaddr_un address;

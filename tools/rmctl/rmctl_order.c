@@ -23,7 +23,7 @@ enum { ANY_RANK = -1 };
 
 #define WAIT_OPTION                                                                                \
     {"wait", OPT_WAIT, "MS", 0,                                                                    \
-     "wait so long for the effect (default 2000; 0: not at all); then exit code 2", 0}
+     "wait MS milliseconds for the effect (default 2000; 0: not at all); then exit code 2", 0}
 
 static const struct argp_option order_options[] = {
     {"reset", OPT_RESET, NULL, 0, "take this command back", 0}, WAIT_OPTION, {0}};
@@ -82,7 +82,7 @@ static bool is_of_process(const struct order *o)
     return o->control.verb != INV_LIMIT && o->control.verb != INV_DRAIN;
 }
 
-/* A process stands for its job there. */
+/* Does the command concern the job of the process? */
 static bool is_of_job(const struct order *o)
 {
     return o->control.verb >= INV_SUSPEND;
@@ -230,7 +230,8 @@ static int print_outcome(const struct order *o, const char *socket, const struct
 
 /* --- of a process: which rmd has it? */
 
-/* How many there have it, of our own processes.  -1: it cannot be asked, which has been said. */
+/* How many of our own processes there have this rank.  -1: the rmd cannot be asked, and the user
+ * has been told. */
 static int count_rank(const char *socket, int rank, int *pid)
 {
     struct view view;
@@ -311,7 +312,7 @@ static int command_machine(struct order *o)
     return RMCTL_FAILED;
 }
 
-/* What a drain of nothing would leave. */
+/* rmctl drain without a list: prints the drained cores. */
 static int show_drained(void)
 {
     struct rmctl_sockets s;
@@ -353,11 +354,11 @@ static int show_drained(void)
     const struct rmctl_command rmctl_##word##_command = {#word, brief, run_##word, options}
 
 ORDER(shrink, INV_SHRINK, "PROC CORES\nPROC --reset", order_options,
-      "a process owns so many cores at most",
-      "Process PROC (a pid, or rank:N) owns so many cores at most.");
+      "a process owns at most this number of cores",
+      "Process PROC (a pid, or rank:N) owns at most CORES cores.");
 ORDER(expand, INV_EXPAND, "PROC CORES\nPROC --reset", order_options,
-      "a process owns so many cores at least",
-      "Process PROC (a pid, or rank:N) owns so many cores at least.");
+      "a process owns at least this number of cores",
+      "Process PROC (a pid, or rank:N) owns at least CORES cores.");
 ORDER(pin, INV_PIN, "PROC LIST\nPROC --reset", order_options,
       "a process owns these cores and no other",
       "Process PROC (a pid, or rank:N) owns the cores of LIST, and no other one does.");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* rmctl_policy.c - rmctl policy: which one decides, and which one is to. */
+/* rmctl_policy.c - rmctl policy: prints which policy decides, or chooses another one. */
 #define _GNU_SOURCE
 #include "client/client.h"
 #include "rmd/policy/policy.h"
@@ -68,7 +68,7 @@ static int run_policy(int argc, char **argv)
     struct words w = {.of.uid = INV_UNSAID};
     bool good = true;
     rmctl_parse(argc, argv, policy_options, parse_policy_option, "[NAME]",
-                "By which policy cores are divided; with NAME, by which from now on.", &w);
+                "Print the policy by which cores are divided; with NAME, choose another one.", &w);
     if (!rmctl_find_for(&sockets, w.of.uid))
         return RMCTL_FAILED;
     json_t *domains = json_array();
@@ -95,4 +95,4 @@ static int run_policy(int argc, char **argv)
 }
 
 const struct rmctl_command rmctl_policy_command = {
-    "policy", "by which policy cores are divided, and by which from now on", run_policy, policy_options};
+    "policy", "print or choose the policy by which cores are divided", run_policy, policy_options};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* rmctl_power.c - command: rmctl power, how warm the CPUs are, and below which temperature they stay. */
+/* rmctl_power.c - rmctl power: prints the temperature of the CPUs and its limit, or sets the
+ * limit. */
 #define _GNU_SOURCE
 #include "client/client_control.h"
 #include "rmd/loop/text.h"
@@ -14,7 +15,7 @@ enum { WAIT_MS = 2000 };
 
 static const struct argp_option power_options[] = {
     {"threshold", OPT_THRESHOLD, "DEGREES", 0,
-     "keep the CPUs below so many degrees Celsius from now on, or off", 0},
+     "keep the CPUs below DEGREES Celsius from now on; off: without a limit", 0},
     {0}};
 
 static error_t parse_power_option(int key, char *arg, struct argp_state *state)

@@ -16,13 +16,15 @@ static const struct argp_option simulate_options[] = {
     {"machine", 'm', "M", 0, "number of cores, also with speeds such as 4x1.0,4x0.6, or hwloc's words such as "
      "\"package:2 numa:4 core:16\"; default: 64", 0},
     {"workload", 'w', "FILE", 0, "read the workload from FILE (-: standard input)", 0},
-    {"generate", 'g', "KIND[,NAME=X...]", 0, "make one up: constant, changing, study, bursty or "
-     "crowd, with seed, processes, ranks, pieces, seconds, apart, serial", 0},
+    {"generate", 'g', "KIND[,NAME=X...]", 0, "generate the workload: constant, changing, study, bursty "
+     "or crowd, with seed, processes, ranks, pieces, seconds, apart, serial", 0},
     {"schedules", 's', "LIST", 0, "static, sequence, lending and policies; default: all", 0},
-    {"announce", 'a', "WHEN", 0, "work is told when it has been measured (default), or ahead", 0},
+    {"announce", 'a', "WHEN", 0,
+     "processes announce work when it has been measured (default), or ahead", 0},
     {"move-cost-us", OPT_MOVE, "US", 0, "core time lost when a core moves; default 1000", 0},
     {"lend-cost-us", OPT_LEND, "US", 0, "the same when it is lent or reclaimed; default 60", 0},
-    {"decision-us", OPT_DECISION, "US", 0, "from news to new owners; default by size", 0},
+    {"decision-us", OPT_DECISION, "US", 0,
+     "time from a change to new owners; default by the size of the workload", 0},
     {"pay-within-ms", OPT_WITHIN, "MS", 0, "as rmd's option; default 100", 0},
     {"energy-loss", OPT_LOSS, "PERCENT", 0, "as rmd's option; default 5", 0},
     {"decisions", 'd', NULL, 0, "print each decision", 0},

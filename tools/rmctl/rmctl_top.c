@@ -26,8 +26,8 @@
 enum { DOMAINS = 16, COLOURS = 6, BATCH_COLUMNS = 100, PLAIN = -1 };
 
 static const struct argp_option top_options[] = {
-    {"delay", 'd', "S", 0, "look every S seconds (default 1; 0.05 to 3600)", 0},
-    {"batch", 'b', NULL, 0, "plain text, a frame after the other; so it is without a terminal", 0},
+    {"delay", 'd', "S", 0, "a frame every S seconds (default 1; 0.05 to 3600)", 0},
+    {"batch", 'b', NULL, 0, "plain text, one frame after the other, as without a terminal", 0},
     {"frames", 'n', "N", 0, "end after N frames", 0},
     RMCTL_USER_OPTION("of this user, for an operator; default: your own"),
     {0}};
@@ -380,8 +380,8 @@ static void end_on_signals(void)
     sigaction(SIGHUP, &a, NULL);
 }
 
-/* Until the time has passed, a signal ends it or `fd` (-1: none) can be read; false when it never
- * can be again. */
+/* Waits until the time has passed, a signal has come, or `fd` (-1: none) can be read.  False: it
+ * never can be again. */
 static bool wait_for_input(int fd, double seconds)
 {
     struct pollfd p[] = {{.fd = end_signal.pipe[0], .events = POLLIN},

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* With --json what came of it is printed, too. */
+/* Prints the outcome as JSON, with --json. */
 static int print_outcome(const char *socket, const char *what, bool good, const char *why,
                          unsigned lost)
 {
@@ -96,4 +96,4 @@ static int run_trace(int argc, char **argv)
 }
 
 const struct rmctl_command rmctl_trace_command = {
-    "trace", "write down which process has which core when", run_trace, trace_options};
+    "trace", "trace which process has which core, over time", run_trace, trace_options};

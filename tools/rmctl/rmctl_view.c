@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmctl_view.c - everything here is statistics and snapshots: relaxed loads, no partner.
+ * rmctl_view.c - see rmctl_view.h.  All loads are relaxed and have no partner: they are statistics
+ * and snapshots.
  *
- * The table of another user (--user) must not be trusted: what bounds an array is read once, and
- * names and graphs are copied before they are used.
+ * The table of another user (--user) is not trusted: a number that bounds an array is read once,
+ * and names and graphs are copied before they are used.
  */
 #define _GNU_SOURCE
 #include "tools/rmctl/rmctl_view.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simulate_engine.c - processes that compute, wait, lend and reclaim: an event is the end of a
- * piece, the time of one that could not begin before, or a decision.  All that happens at one
- * time happens before free cores are given out.
+ * simulate_engine.c - processes that compute, wait, lend and reclaim.  An event is the end of a
+ * piece, the time at which a piece may begin, or a decision.  All events of one time are handled
+ * before free cores are given out.
  */
 #include "tools/rmctl/simulate/simulate_engine.h"
 #include "libinvasive/base/assertion.h"
@@ -22,7 +22,7 @@ static const struct sim_graph *graph_of(const struct sim_engine *e, unsigned i)
 
 /* --- cores change hands */
 
-/* Before its held cores change: what it has done with them until now. */
+/* Adds up the work that the process has done until now, before its held cores change. */
 static void settle_actor(struct sim_engine *e, unsigned i)
 {
     struct sim_actor *a = &e->actor[i];
@@ -40,7 +40,7 @@ static void settle_actor(struct sim_engine *e, unsigned i)
     sim_series_add(e->result->series, e->world->band[i], e->now - passed, e->now, a->held);
 }
 
-/* In which of the heaps it is. */
+/* Puts the process into the heaps where it belongs. */
 static void update_heaps(struct sim_engine *e, unsigned i)
 {
     struct sim_actor *a = &e->actor[i];
@@ -60,7 +60,7 @@ static void add_penalty(struct sim_engine *e, struct sim_actor *a, double core_s
     e->result->lost_s += core_s;
 }
 
-/* Its own cores first: those that are free, then those that others have borrowed. */
+/* The process takes its own cores back: free ones first, then those that others have borrowed. */
 static void reclaim_cores(struct sim_engine *e, unsigned i)
 {
     struct sim_actor *a = &e->actor[i];
@@ -160,7 +160,7 @@ static void stop_spinning(struct sim_engine *e, unsigned i)
     update_heaps(e, i);
 }
 
-/* Lend at once, or spin first. */
+/* The process waits for the other ranks: it lends its cores at once, or spins first. */
 static void wait_for_others(struct sim_engine *e, unsigned i, bool last)
 {
     struct sim_actor *a = &e->actor[i];
@@ -238,7 +238,7 @@ static void handle_event(struct sim_engine *e, unsigned i)
     }
 }
 
-/* What the cores that it holds deliver, on average. */
+/* The mean speed of the cores that the process holds. */
 static double speed_of_held(const struct sim_engine *e, const struct sim_actor *a)
 {
     double own = a->held < a->owned ? a->held : a->owned;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simulate_generate.c - workloads that are made up, the same ones for the same seed.
+ * simulate_generate.c - generates workloads, the same ones for the same seed.
  *
  *   constant   one MPI job whose ranks have unequal work, always the same
  *   changing   one MPI job; a wave of work goes over its ranks
@@ -20,9 +20,10 @@ struct recipe {
     const char *kind;
     unsigned ncores;
     uint64_t seed;
-    unsigned processes, ranks, pieces; /* ranks of a job */
-    double seconds;                    /* a piece of average work, on an equal share of the cores */
-    double apart_s;                    /* between the programs' beginnings */
+    unsigned processes, ranks, pieces; /* ranks of a job; pieces of a process */
+    double seconds;                    /* of a piece of average work on an equal share of the
+                                          cores */
+    double apart_s;                    /* seconds from the begin of a program to that of the next */
     double serial;                     /* part of the work that more cores do not speed up */
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simulate_machine.c - a machine in hwloc's words for synthetic ones, read here so that it may
- * have more cores than a core table, and rmctl needs no hwloc.  What is nearest to a core is the
- * level of its innermost group that the next core is not in, as in libinvasive/table/topology.c.
+ * simulate_machine.c - parses a machine in hwloc's words for synthetic ones.  So the machine may
+ * have more cores than a core table, and rmctl needs no hwloc.  The distance of two neighbouring
+ * cores is the level of the innermost group that has only one of them, as in
+ * libinvasive/table/topology.c.
  */
 #define _GNU_SOURCE
 #include "tools/rmctl/simulate/simulate.h"
@@ -15,7 +16,7 @@
 
 enum { LEVELS = 12, MOST_CORES = 1 << 20, L2 = -2 };
 
-/* How far apart two cores are that are in different ones of these (placement.h). */
+/* How far apart two cores in different objects of these kinds are (placement.h). */
 static const struct {
     const char *name;
     int apart; /* -1: says nothing; L2: a cache where there is no l3 */
@@ -63,7 +64,7 @@ static bool parse_level(const char **text, struct level *level, char why[200])
     return true;
 }
 
-/* What counts as a cache is the largest there is, and without cores the PUs are. */
+/* Only the largest caches count; if there are no cores, the PUs count as cores. */
 static void settle_kinds(struct level *level, unsigned nlevels)
 {
     bool l3 = false, core = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simulate_manager.c - rmd in a simulation: as rmd/domain/divide.c, it decides whenever there is news,
- * with the policies and the placement themselves, and moves cores when members have come or
- * gone or when it is worthwhile.  From news to new owners it takes world.costs.decision_s; what
- * is new until then is decided with it.
+ * simulate_manager.c - rmd in a simulation.  As rmd/domain/divide.c, it decides after each change,
+ * with the real policies and placement, and moves cores when processes have come or gone, or when
+ * it is worthwhile.  New owners come world.costs.decision_s after a change; later changes until
+ * then are decided with it.
  */
 #include "tools/rmctl/simulate/simulate_engine.h"
 
@@ -48,7 +48,7 @@ void sim_news(struct sim_engine *e, bool must)
 
 /* --- what processes announce */
 
-/* The work of a piece as it was measured; short ones together. */
+/* Short pieces are measured together. */
 void sim_measured(struct sim_engine *e, unsigned i, double work, double seconds)
 {
     struct sim_actor *a = &e->actor[i];
@@ -108,7 +108,7 @@ static unsigned collect_needs(struct sim_engine *e)
     return n;
 }
 
-/* Which cores.  Returns how many have gone from one process to another. */
+/* Places the targets on cores.  Returns how many cores have gone from one process to another. */
 static unsigned place_cores(struct sim_engine *e, unsigned n)
 {
     unsigned procs = e->world->work->nprocs, ncores = e->world->machine.ncores, moves = 0;

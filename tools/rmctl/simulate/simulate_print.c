@@ -14,7 +14,7 @@
 #define INV_PKGLIBDIR "/usr/local/lib/invasive"
 #endif
 
-/* Of all cores, the part that has done work. */
+/* The part of all cores' time in which they did work. */
 static double efficiency(const struct sim_report *r, const struct sim_result *s)
 {
     double all = s->makespan_s * r->world->machine.ncores;
@@ -185,7 +185,7 @@ bool sim_write_series(const struct sim_report *r, const char *path)
     return good;
 }
 
-/* Beside our own executable as in the build tree and where we are installed. */
+/* Finds the script beside rmctl, as in the build tree, or where it is installed. */
 static void find_script(char *path, size_t size)
 {
     static const char name[] = "/../lib/invasive/simulate_picture.py";

@@ -68,7 +68,8 @@ static bool is_same_piece(const struct sim_piece *a, const struct sim_piece *b)
     return a->work == b->work && a->graph == b->graph && a->time >= b->time;
 }
 
-/* What is the same as the piece before, and need not wait longer, is that one once more. */
+/* A piece that is equal to the one before it, and begins no later, is one more repetition of that
+ * one. */
 void sim_add_piece(struct sim_workload *w, unsigned process, struct sim_piece piece)
 {
     struct sim_process *p = &w->procs[process];
