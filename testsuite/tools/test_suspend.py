@@ -131,7 +131,7 @@ def test_what_cannot_be_suspended_or_resumed_is_refused_with_the_reason(service,
     s = service("emulate-cores = 4\n")
     one = s.member(ALICE)
     for words, why in ((("resume", pid(one)), f"the job of process {pid(one)} is not suspended"),
-                       (("suspend", os.getpid()), "none that is managed here"),
+                       (("suspend", os.getpid()), "is not managed here"),
                        (("suspend", "rank:7"), "no process of yours is rank 7")):
         code, out, err = tell(s, *words)
         assert code == 1 and out == "" and why in err
@@ -155,7 +155,7 @@ def test_a_user_suspends_its_own_jobs_and_root_those_of_all(service, build, publ
         return done.returncode, done.stderr
 
     code, err = by(BOB, "suspend")
-    assert code == 1 and "none that is managed here and yours" in err
+    assert code == 1 and "is not managed here, or not yours" in err
     assert by(ALICE, "suspend") == (0, "")
     assert by(BOB, "resume")[0] == 1
     assert by(0, "resume") == (0, "")
