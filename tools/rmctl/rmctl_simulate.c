@@ -13,7 +13,8 @@
 enum { OPT_MOVE = 256, OPT_LEND, OPT_DECISION, OPT_WITHIN, OPT_LOSS, OPT_WRITE, OPT_SERIES };
 
 static const struct argp_option simulate_options[] = {
-    {"machine", 'm', "M", 0, "number of cores, also with speeds such as 4x1.0,4x0.6, or hwloc's words such as "
+    {"machine", 'm', "M", 0,
+     "number of cores, also with speeds such as 4x1.0,4x0.6, or hwloc's words such as "
      "\"package:2 numa:4 core:16\"; default: 64", 0},
     {"workload", 'w', "FILE", 0, "read the workload from FILE (-: standard input)", 0},
     {"generate", 'g', "KIND[,NAME=X...]", 0, "generate the workload: constant, changing, study, bursty "
