@@ -49,7 +49,8 @@ static int take_over_user(struct user *u, const struct rmd_former *f)
         resume_cores(u);
         return n;
     }
-    rmd_log(n ? RMD_WARNING : RMD_INFO, "user %u: the former rmd's core table, %s", (unsigned)f->uid,
+    rmd_log(n ? RMD_WARNING : RMD_INFO, "user %u: the former rmd's core table, %s",
+            (unsigned)f->uid,
             !n ? "without processes"
             : errno == ESTALE
                 ? "of other cores than now: its processes go on by themselves until they end"

@@ -17,8 +17,9 @@ static const struct argp_option simulate_options[] = {
      "number of cores, also with speeds such as 4x1.0,4x0.6, or hwloc's words such as "
      "\"package:2 numa:4 core:16\"; default: 64", 0},
     {"workload", 'w', "FILE", 0, "read the workload from FILE (-: standard input)", 0},
-    {"generate", 'g', "KIND[,NAME=X...]", 0, "generate the workload: constant, changing, study, bursty "
-     "or crowd, with seed, processes, ranks, pieces, seconds, apart, serial", 0},
+    {"generate", 'g', "KIND[,NAME=X...]", 0,
+     "generate the workload: constant, changing, study, bursty or crowd, "
+     "with seed, processes, ranks, pieces, seconds, apart, serial", 0},
     {"schedules", 's', "LIST", 0, "static, sequence, lending and policies; default: all", 0},
     {"announce", 'a', "WHEN", 0,
      "processes announce work when it has been measured (default), or ahead", 0},
