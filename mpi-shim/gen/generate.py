@@ -55,7 +55,7 @@ def numbers(functions):
 
 
 def entries(functions):
-    """Of an entry and of the function that it points to at first only the latter is slow."""
+    """The dispatcher's entries.  What an entry points to at first looks the function up, slowly."""
     entered = [f for f in functions if f.kind != "use"]
     yield '#include "mpi-shim/dispatch/entry.h"\n'
     yield '#define EXPORT __attribute__((visibility("default")))\n'
@@ -97,7 +97,8 @@ FORTRAN_ENTRY = {
                     "add x16, x16, :lo12:shim_fortran_entry + 8 * \\\\number",
                     "ldar x16, [x16]", "br x16"),
 }
-# And where it points at first: to what looks the function up (fortran.c), with the number.
+# What shim_fortran_entry[number] points to at first: code that looks the function up (fortran.c),
+# by its number.
 FORTRAN_FIRST = {
     "__x86_64__": ("mov $\\\\number, %eax", "jmp shim_fortran_first"),
     "__aarch64__": ("mov w17, \\\\number", "b shim_fortran_first"),
@@ -129,11 +130,11 @@ def fortran(functions):
     yield "};\n#endif"
 
 
-# What ends a handle of which there is a record: its first argument.
+# Functions that end a handle of which the shim has a record, and the argument with that handle.
 ENDS_HANDLE = {"Comm_free": "comm", "Comm_disconnect": "comm", "Win_free": "win",
                "File_close": "file"}
 
-# What changes what later waits have to know, and does no more than that.
+# Functions that only change what later waits have to know: their wrappers are called from anywhere.
 NOTED_ANYWHERE = {"Comm_set_errhandler", "Errhandler_set"}
 
 
@@ -159,8 +160,8 @@ def slow_path(f):
 
 
 def guard(f):
-    """From inside a wrapper, and for kind pass, the function itself.  A callback of the program may
-    free what the program has used, though: attributes own communicators, in mpi4py and PETSc."""
+    """A guard calls the function itself from inside a wrapper, and for kind pass.  But a callback
+    may free handles of the program: attributes own communicators, in mpi4py and PETSc."""
     if f.name in NOTED_ANYWHERE:
         yield f"static int guard_{f.name}({f.params()})\n{{"
         yield f"    return shim_{f.name}({f.values()});\n}}\n"
@@ -203,8 +204,8 @@ def wrappers(functions):
     yield "#define INLINED inline __attribute__((always_inline))\n"
     yield "struct shim_pmpi shim_pmpi;\n"
     for f in functions:
-        # What is done where the library does not call the shim while it polls: out of the way, so
-        # that the wrapper saves no registers for it.
+        # The case that the library does not call the shim while it polls, in a function of its own,
+        # so that the wrapper saves no registers for it.
         polled = getattr(bodies, f"polled_{f.kind}", None)
         if polled:
             yield "static __attribute__((noinline)) int"

@@ -93,7 +93,7 @@ class Function:
 
 
 def arguments(kind, name, text, functions):
-    """Those of the line, or of the blocking collective that it is another form of."""
+    """The arguments of the line, or of the blocking collective of which it is another form."""
     if kind == "icoll" and not text:
         return [*functions[name[1:].capitalize()].args, ("req*", "request")]
     if kind == "cinit":

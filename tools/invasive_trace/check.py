@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a trace proves: each core's changes without a gap, and none that the protocol forbids.
 
-A word has one holder, so two at once would show as a core that goes to a process while another one
-holds it.  Only its owner may take it so, after the reclaim bound; and rmd alone makes owners.
+A core's word names one holder.  Two holders at once would show as a process that becomes the holder
+while another one is.  Only the owner may take a core so, after the reclaim bound.  Only rmd may
+change owners.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Output:
             yield sys.stdout.buffer
             return
         new = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        device = self.path.exists() and not self.path.is_file()  # which is no file to replace
+        device = self.path.exists() and not self.path.is_file()  # is written, not replaced
         try:
             with (self.path if device else new).open("wb") as file:
                 yield file
@@ -109,7 +109,7 @@ def do_picture(args: argparse.Namespace) -> int:
 
 def do_chrome(args: argparse.Namespace) -> int:
     trace = fmt.load(args.file)
-    out = Output(args, ".chrome.json")  # beside it .json is what --report was likely given
+    out = Output(args, ".chrome.json")  # not .json: that is probably the file of --report
     with out.opened() as file:
         chrome.write(trace, codecs.getwriter("utf-8")(file))
     return 0
@@ -123,7 +123,7 @@ def do_paraver(args: argparse.Namespace) -> int:
     outputs = {".row": first.beside(args, ".row"), ".pcf": first.beside(args, ".pcf"),
                ".prv": first}
     texts = paraver.texts(fmt.load(args.file))
-    with contextlib.ExitStack() as stack:  # none replaces an old one before all are complete
+    with contextlib.ExitStack() as stack:  # old files stay until all new ones are complete
         for suffix, out in outputs.items():
             file = stack.enter_context(out.opened())
             file.write(texts[suffix].encode())

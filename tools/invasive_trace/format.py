@@ -54,9 +54,9 @@ class Process:
     program: str
     start_ns: int
     end_ns: int | None = None  # None: it was there when the trace ended
-    left: bool = False  # it lives on unmanaged
+    left: bool = False  # it goes on unmanaged
     sites: dict[int, Site] = field(default_factory=dict)
-    unlike: bool = True  # no other process of the trace is the same rank of a job
+    unlike: bool = True  # no two processes of the trace have one rank
 
     @property
     def name(self) -> str:
@@ -109,7 +109,7 @@ def text_of(raw: bytes, where: str) -> str:
 
 
 def tell_jobs_apart(trace: Trace) -> None:
-    """Ranks have no short names where there are several jobs of them, at once or one by one."""
+    """Ranks have no short names if the trace has several MPI jobs, at once or one after another."""
     processes = [p for table in trace.tables for p in table.processes]
     ranks = [p.rank for p in processes if p.size > 1]
     unlike = len(set(ranks)) == len(ranks)

@@ -123,7 +123,7 @@ def chain_of(table: fmt.Table, core: int, events: Events) -> Chain:
     end, last = None, None
     if table.last is not None:
         last = fields_of_word(int(table.last[core]))
-        # the end is so many changes after the first word, give or take whole turns of the epoch
+        # an epoch has 24 bits: it tells the number of changes but for multiples of EPOCHS
         nearest = int(number[-1]) if len(number) else 0
         off = (int(table.last[core]) >> 40) - (start + nearest) % EPOCHS
         end = nearest + (off + EPOCHS // 2) % EPOCHS - EPOCHS // 2

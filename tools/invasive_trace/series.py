@@ -74,10 +74,10 @@ class Story:
     held: Spans
     owned: Spans
     borrowed_ns: int = 0  # core time on cores of others
-    lent_used_ns: int = 0  # that others had on its cores
+    lent_used_ns: int = 0  # core time of other processes on its cores
     waits: list[Wait] = field(default_factory=list)
     announced: list[tuple[int, float]] = field(default_factory=list)  # workload
-    clock: Clock | None = None  # of what is held, where that is tokens
+    clock: Clock | None = None  # for the time of held tokens; None: cores are held
 
     @property
     def computed_ns(self) -> float:

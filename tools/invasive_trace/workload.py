@@ -72,7 +72,7 @@ def announcements_of(events: merge.Events) -> list[Announcement]:
 
 
 def heaviest(values: list, areas: np.ndarray, times: np.ndarray) -> tuple:
-    """The value with most core time in all; of those without any, the one that held longest."""
+    """The value with the most core time; if none has any, the one that was in force longest."""
     total: dict = {}
     for value, area, time in zip(values, areas.tolist(), times.tolist()):
         before = total.get(value, (0.0, 0))
