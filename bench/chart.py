@@ -28,6 +28,7 @@ def ratios() -> dict[str, float]:
 
 
 def color(ratio: float) -> str:
+    ratio = round(ratio, 3)  # as Figure.reached
     return "tab:green" if ratio < 0.97 else "tab:gray" if ratio <= 1.03 else "tab:orange"
 
 
