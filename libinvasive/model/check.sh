@@ -78,10 +78,12 @@ holds 'a core is moved, rmd is killed at any step' $brief -DWITH_RESTART -DWITH_
 holds 'process 2 is stopped at any step' $brief -DSTOPS=2
 holds 'process 0 sleeps in the kernel, rmd lends its core' $brief -DBLOCKS=0
 holds 'process 2 sleeps in the kernel, rmd takes the core that it has borrowed' $one_holds -DBLOCKS=2
+holds 'process 0 sleeps in the kernel, rmd is killed at any step' $brief -DBLOCKS=0 -DWITH_RESTART
 borrower='-DONE_WAITS -DROUNDS2=1 -DBLOCKS=2'
 finds TAKEN_BEFORE_FORGOTTEN $borrower
 finds TAKEN_WITH_ITS_RECLAIM $borrower
 finds TAKEN_WITHOUT_OFFER $one_holds -DBLOCKS=2
+finds ADOPT_WITHOUT_THREAD $one_holds -DBLOCKS=2 -DWITH_RESTART
 finds RETURN_UNASKED $brief -DBLOCKS=0
 finds ABSENCE_KEEPS_WORD $brief -DBLOCKS=0
 finds DETACH_WITHOUT_LOOKING $brief -DBLOCKS=0
@@ -135,6 +137,10 @@ holds 'process 0 sleeps in the kernel, and waits' -DONE_WAITS -DROUNDS2=1 -DBLOC
 holds 'process 2 sleeps in the kernel on a borrowed core, its owner waits' $borrower
 holds 'process 2 sleeps in the kernel on a borrowed core, ownership moves' $one_holds -DWITH_MOVE -DBLOCKS=2
 holds 'process 2 sleeps in the kernel on a borrowed core, and dies at any step' $one_holds -DBLOCKS=2 -DVICTIM=2
+holds 'process 2 sleeps in the kernel on a borrowed core, rmd is killed at any step' \
+    $one_holds -DBLOCKS=2 -DWITH_RESTART
+holds 'process 0 sleeps in the kernel, ownership moves, rmd is killed at any step' \
+    $brief -DWITH_MOVE -DBLOCKS=0 -DWITH_RESTART
 finds ASKS_HOLDERS_ONLY $one_holds -DWITH_MOVE -DROUNDS2=1
 finds RESCUE_WITHOUT_ASKING $one_holds -DWITH_RESTART -DWITH_MOVE
 finds KEPT_FOR_THE_STOPPED $one_holds -DSTOPS=0 -DROUNDS2=1

@@ -902,9 +902,31 @@ inline repair(c)
     fi
 }
 
+#ifdef BLOCKS /* rmd_blocked_open: a core that was lent is no loan of the next rmd, which takes one of which no thread knows */
+inline forget_loan(c)
+{
+    STEP(if :: !returned[c] -> absent[c] = 0 :: else fi);
+#ifndef BUG_ADOPT_WITHOUT_THREAD
+    STEP(if
+         :: holder[c] != 0 && !handed[c] && thread[c] == 0 && absent[c] == 0 ->
+             evicted[holder[c] - 1] = true;
+             if :: owner[c] == holder[c] -> reclaim[c] = false :: else fi;
+             holder[c] = 0; moved(c)
+         :: else
+         fi)
+#else
+    skip
+#endif
+}
+#endif
+
 /* The next rmd goes on with what this one has noted. */
 inline takeover()
 {
+#ifdef BLOCKS
+    forget_loan(0);
+    forget_loan(1);
+#endif
 #ifndef BUG_ADOPT_WITHOUT_REPAIR
     repair(0);
     repair(1);
@@ -1235,6 +1257,9 @@ dies:
 #ifdef STOPS
         was = noted_stopped; wanted = noted_wanted;
 #endif
+#ifdef BLOCKS
+        lent[0] = false; lent[1] = false; again = false;
+#endif
         watching[RMD] = NONE; x = NONE; q = 0; seen_holder = 0; seen_owner = 0; gone = 0;
         ok = false; seen_reclaim = false
     };
@@ -1295,6 +1320,9 @@ init
 #endif
 #ifdef ONE_HOLDS
         computes_on[1] = 1;
+#ifdef BLOCKS
+        thread[1] = NAME(1);
+#endif
 #else
         run process(1, 1, ROUNDS1);
 #endif

@@ -15,6 +15,7 @@ import pytest
 from lib.machine import TWO_CPUS, two_cpus
 from lib.manager.blocked import WAYS
 from lib.manager.rmd import Rmd
+from lib.manager.users import ALICE
 from lib.processes import processor_s
 from lib.waiting import PATIENCE_S, comes_true, eventually
 
@@ -152,6 +153,16 @@ def test_a_core_that_was_returned_when_rmd_is_killed_is_the_threads(survivor, bl
     s.begin()
     d.comes_to_hold(1, 1)
     d.ends_well(blocked, other)
+
+
+def test_a_core_that_rmd_was_taking_when_it_was_killed_is_free(mortal):
+    s = mortal(f"cores = {','.join(map(str, TWO_CPUS))}\n")
+    member = s.member(ALICE)
+    assert member.ask("borrow 0") == member.ask("borrow 1") == "1"
+    s.die()
+    assert member.ask("unname 1") == "0"
+    s.begin()
+    assert member.holders() == [0, -1]
 
 
 def test_the_next_rmd_lends_what_a_former_one_had_lent(survivor, blocks):

@@ -448,6 +448,18 @@ void rmd_blocked_forget(struct rmd_domain *d, unsigned slot)
     memset(&b->process[slot], 0, sizeof b->process[slot]);
 }
 
+/* A former rmd may have been killed while it took a core from a borrower (take_borrowed): its process
+ * holds the core, and no thread of the process knows.  The core is seized.  A thread that has just got
+ * a core, and has not written its number yet, loses the core as any evicted thread does. */
+static void take_core_without_thread(struct rmd_domain *d, unsigned core)
+{
+    inv_word w = atomic_load(&inv_core_at(d->table, core)->word);
+    long slot = (long)inv_word_holder(w) - 1;
+    if (!d->topology.emulated && inv_slot_valid(d->table, slot) && !inv_word_handed(w) &&
+        inv_core_thread(d->table, core) == 0)
+        inv_core_seize(d->table, core, (unsigned)slot);
+}
+
 void rmd_blocked_open(struct rmd_domain *d)
 {
     struct rmd_blocked *b = &d->blocked;
@@ -459,6 +471,7 @@ void rmd_blocked_open(struct rmd_domain *d)
         struct inv_core *core = inv_core_at(d->table, c);
         if (!inv_word_returned(atomic_load(&core->word)))
             atomic_store(&core->absent_tid, 0); /* lent by a former rmd */
+        take_core_without_thread(d, c);
     }
     memset(b->process, 0, sizeof b->process);
     if (!d->topology.emulated && rmd_timer_open(&b->timer, handle_timer))

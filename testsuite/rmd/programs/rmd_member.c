@@ -8,6 +8,8 @@
  *   leave SOCKET                 -> status
  *   borrow|lend CORE             -> 0 or 1
  *   near CORE                    -> borrows the nearest free core to that one: it, or -1
+ *   unname CORE                  -> clears the number of the thread that holds it, as rmd does before it takes the
+ *                                   core from a thread that sleeps: 0
  *   reclaim CORE                 -> "asked", or "no" when there is no need or right to
  *   want 0|1                     -> 0
  *   rob SLOT                     -> waits for a parked worker of that process, takes its cores and
@@ -607,12 +609,29 @@ static void fill_tids(void)
     printf("0\n");
 }
 
+/* The core, if there is one, is held by a thread that does not exist, so that rmd does not look whether it sleeps. */
+static int held_by_us(int core)
+{
+    if (core >= 0)
+        atomic_store(&inv_core_at(table, (unsigned)core)->holder_tid, INT32_MAX);
+    return core;
+}
+
+static int borrow(unsigned core)
+{
+    return inv_core_borrow(table, core, me) && held_by_us((int)core) >= 0;
+}
+
 static void on_core(const char *verb, unsigned core)
 {
     if (!strcmp(verb, "borrow"))
-        printf("%d\n", inv_core_borrow(table, core, me));
+        printf("%d\n", borrow(core));
     else if (!strcmp(verb, "near"))
-        printf("%d\n", inv_core_borrow_near(table, core, me));
+        printf("%d\n", held_by_us(inv_core_borrow_near(table, core, me)));
+    else if (!strcmp(verb, "unname")) {
+        atomic_store(&inv_core_at(table, core)->holder_tid, 0);
+        printf("0\n");
+    }
     else if (!strcmp(verb, "reclaim"))
         printf("%s\n", inv_core_reclaim(table, core, me) == INV_RECLAIM_ASKED ? "asked" : "no");
     else if (inv_core_lend(table, core, me)) {
