@@ -104,8 +104,9 @@ def test_status_as_json_says_what_the_tables_say(rmd, ask):
     other.ask("announce 2.5 0 0")
     domain, = ask(r, "status")["domains"]
     assert (domain["rmd"], domain["ncores"], domain["mode"]) == (r.process.pid, 4, "pinned")
-    assert domain["cores"][2] == {"core": 2, "cpu": None, "owner": 1, "holder": 0, "thread": None,
-                                  "asked_back": True, "why_away": None, "speed": 1.0}
+    assert domain["cores"][2] == {"core": 2, "cpu": None, "owner": 1, "holder": 0,
+                                  "thread": 2**31 - 1, "asked_back": True, "why_away": None,
+                                  "speed": 1.0}
     process = domain["processes"][1]
     assert process["pid"] == pid(other) and process["rank"] == 1 and process["wants_cores"]
     assert process["workload"] == 2.5 and process["scalability"] == [[1, 1], [4, 3.5]]
