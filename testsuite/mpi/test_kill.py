@@ -258,9 +258,9 @@ def test_killing_the_mpi_launcher_ends_as_it_does_without_us(jobs):
 
 
 def test_killing_the_resource_manager_hurts_no_job(build, mpi, jobs, stock_env):
-    # Some ten seconds: the job must not be over before the manager is killed.
+    # Some four seconds: the job must not be over before the manager is killed.
     program = mpi.program("mpi-shim/tests/nodes")
-    command = [build / "invade", TWO_CORES, "--", *mpi.run(2, program, "600", "5:20")]
+    command = [build / "invade", TWO_CORES, "--", *mpi.run(2, program, "240", "5:20")]
     job = Job(command, stock_env, mpi)
     job.program = program.name
     try:
