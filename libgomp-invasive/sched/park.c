@@ -11,6 +11,7 @@
 #include "threads.h"
 #include "unheld.h"
 #include "watchdog.h"
+#include <libinvasive/hold/guest.h>
 
 /* The caller, about to sleep, may wait for implicit tasks that have not started, for which the
  * system refuses a thread.  Ends the program if there is no other worker to run them, and no
@@ -47,11 +48,14 @@ void gomp_park_thread (int *addr, int val)
             gomp_hold_forgo(); /* the caller does not sleep, and computes on without a hold */
         return;
     }
+    struct inv_guest guest = {0, INV_NO_CORE};
     if (w.needs_hold) {
         gomp_work_sources.implicit->sleeps(addr);
         gomp_hold_yield();
         check_starved();
+        guest = inv_guest_take_in();
     } else
         gomp_work_sources.implicit->publish();
     gomp_waiter_sleep(&w);
+    inv_guest_leaves(&guest);
 }

@@ -13,7 +13,7 @@
 #ifndef INV_EVICTED_H
 #define INV_EVICTED_H
 
-#include "libinvasive/hold/sched_latency.h"
+#include "libinvasive/process/sched_latency.h"
 
 #include <stdbool.h>
 #include <stdint.h>

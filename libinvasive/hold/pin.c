@@ -2,8 +2,8 @@
 /* pin.c - see pin.h. */
 #define _GNU_SOURCE
 #include "libinvasive/hold/pin.h"
-#include "libinvasive/hold/sched_latency.h"
 #include "libinvasive/process/holdings.h"
+#include "libinvasive/process/sched_latency.h"
 #include "libinvasive/table/core.h"
 
 #include <errno.h>
@@ -15,24 +15,23 @@ static struct {
      * the kernel where they may run.  Written once, by inv_threads_bind; read by threads whose hold
      * begins.  relaxed: a thread that reads it late is bound when its next hold begins. */
     _Atomic bool binding;
-    /* Odd: the kernel places threads that hold a core.  Writer: inv_place_by_kernel, one thread at a
-     * time.  relaxed: a thread that reads it late is bound, or not, when its next hold begins. */
+    /* Odd: the kernel places threads that hold a core.  Greater by an even number: a thread may not be
+     * where its hold says.  Writers: inv_place_by_kernel, one thread at a time, and
+     * inv_thread_move_here.  relaxed: a thread that reads it late is bound, or not, when its next hold begins. */
     _Atomic uint32_t placing;
 } shared;
 
-/* The core that this thread is pinned to, so that an unchanged hold costs no system call. */
-static __thread int pinned_core = INV_NO_CORE;
-/* The table's confined_seq when this thread has looked last. */
-static __thread uint32_t confined_seen;
-/* Has this thread held a core?  Then its affinity may be narrower than the program's for good: an
- * evicted thread is not on its core, and not free to run anywhere. */
-static __thread bool narrowed;
-/* Has the thread, which is not bound, been evicted from a core?  The kernel keeps it away from there. */
-static __thread bool evicted_from;
-/* shared.placing, when the thread was bound last. */
-static __thread uint32_t placing_seen;
-/* Has this thread been asleep where other threads may have pinned it elsewhere? */
-static __thread bool waker_pins;
+/* Of the calling thread. */
+static __thread struct {
+    int pinned_core;        /* that it is pinned to, so that an unchanged hold costs no system call */
+    uint32_t confined_seen; /* the table's confined_seq when the thread has looked last */
+    uint32_t placing_seen;  /* shared.placing, when the thread was bound last */
+    /* Has the thread held a core?  Then its affinity may be narrower than the program's for good: an
+     * evicted thread is not on its core, and not free to run anywhere. */
+    bool narrowed;
+    bool evicted_from; /* is not bound, and has been evicted: the kernel keeps it away from there */
+    bool waker_pins;   /* has been asleep where other threads may have pinned it elsewhere */
+} self = {.pinned_core = INV_NO_CORE};
 /* State of the thread that runs on the assigned core. */
 static __thread struct {
     bool follows; /* is this that thread? */
@@ -45,13 +44,13 @@ static __thread struct inv_sched_latency lent_latency;
 
 int inv_thread_core(void)
 {
-    return pinned_core == INV_NO_CORE ? INV_HOLD_NONE : pinned_core;
+    return self.pinned_core == INV_NO_CORE ? INV_HOLD_NONE : self.pinned_core;
 }
 
 bool inv_thread_pinned(void)
 {
     return inv_managed() && !inv_unpinned() &&
-           (inv_process.anonymous ? assigned.core != INV_NO_CORE : narrowed);
+           (inv_process.anonymous ? assigned.core != INV_NO_CORE : self.narrowed);
 }
 
 /* Is the core this domain's?  relaxed: rmd moves threads that notice late. */
@@ -90,7 +89,7 @@ int inv_thread_unpin(void)
     inv_wide_cpus(&cpus);
     inv_cpus_set(0, &cpus);
     inv_sched_latency_restore(&assigned.latency); /* a child would have the short slice, too */
-    return inv_process.anonymous ? assigned.core : pinned_core;
+    return inv_process.anonymous ? assigned.core : self.pinned_core;
 }
 
 void inv_thread_float(void)
@@ -99,8 +98,8 @@ void inv_thread_float(void)
     if (!inv_threads_are_bound() || inv_unpinned())
         return;
     inv_thread_unpin();
-    pinned_core = INV_NO_CORE;
-    narrowed = waker_pins = evicted_from = false;
+    self.pinned_core = INV_NO_CORE;
+    self.narrowed = self.waker_pins = self.evicted_from = false;
 }
 
 void inv_thread_let_go(void)
@@ -109,7 +108,7 @@ void inv_thread_let_go(void)
         return;
     if (inv_threads_are_bound()) {
         inv_thread_unpin();
-        pinned_core = INV_NO_CORE;
+        self.pinned_core = INV_NO_CORE;
     }
     inv_sched_latency_lower(&lent_latency);
 }
@@ -156,7 +155,7 @@ void inv_thread_repin(int pinned)
     if (pinned == INV_NO_CORE)
         return;
     inv_assert(pinned >= 0);
-    if (!inv_process.anonymous && placing_seen % 2 != 0)
+    if (!inv_process.anonymous && self.placing_seen % 2 != 0)
         spread_self();
     else
         inv_pin(inv_process.table, 0, pinned);
@@ -166,8 +165,8 @@ void inv_thread_repin(int pinned)
 
 void inv_pin_forget(void)
 {
-    pinned_core = INV_NO_CORE;
-    narrowed = evicted_from = assigned.follows = false;
+    self.pinned_core = INV_NO_CORE;
+    self.narrowed = self.evicted_from = assigned.follows = false;
     assigned.seen = assigned.core = INV_NO_CORE;
     inv_sched_latency_restore(&assigned.latency);
     inv_sched_latency_restore(&lent_latency);
@@ -196,11 +195,11 @@ void inv_assigned_core_follow(void)
                                     memory_order_relaxed);
     /* relaxed, as in inv_hold_begin_handed */
     uint32_t confined = atomic_load_explicit(&t->confined_seq, memory_order_relaxed);
-    if ((core == assigned.seen && confined == confined_seen) || !assigned.follows ||
+    if ((core == assigned.seen && confined == self.confined_seen) || !assigned.follows ||
         !inv_threads_are_bound())
         return;
     int saved = errno;
-    confined_seen = confined;
+    self.confined_seen = confined;
     assigned.seen = core;
     if (may_run_on(core) && inv_pin(t, 0, core) == 0) {
         assigned.core = core;
@@ -264,10 +263,10 @@ static void move_to(int hold)
     struct inv_cpus cpus;
     inv_assert(hold >= 0 && !inv_process.anonymous);
     int cpu = inv_core_at(inv_process.table, (unsigned)hold)->os_cpu;
-    if (cpu < 0 || (sched_getcpu() == cpu && !evicted_from))
+    if (cpu < 0 || (sched_getcpu() == cpu && !self.evicted_from))
         return;
     inv_cpus_clear(&cpus);
-    if (evicted_from)
+    if (self.evicted_from)
         inv_wide_cpus(&cpus);
     else if (!cpus_of(0, &cpus))
         return;
@@ -275,7 +274,7 @@ static void move_to(int hold)
         return; /* the program has bound it elsewhere */
     if (inv_pin(inv_process.table, 0, hold) != 0 || is_only_on(cpu))
         inv_cpus_set(0, &cpus);
-    evicted_from = false;
+    self.evicted_from = false;
 }
 
 /* Moves the calling thread to the core that it holds from now on. */
@@ -286,10 +285,10 @@ static void pin_self(int hold)
     int saved = errno;
     if (!inv_threads_are_bound())
         move_to(hold);
-    else if (placing_seen % 2 != 0 && spread_self() == 0)
-        pinned_core = hold; /* the kernel places the thread, which counts as pinned to this core */
+    else if (self.placing_seen % 2 != 0 && spread_self() == 0)
+        self.pinned_core = hold; /* the kernel places the thread, which counts as pinned to this core */
     else if (inv_pin(inv_process.table, 0, hold) == 0)
-        pinned_core = hold;
+        self.pinned_core = hold;
     errno = saved;
 }
 
@@ -297,50 +296,69 @@ void inv_thread_pin(int core, bool pinned)
 {
     inv_assert(core >= 0);
     inv_sched_latency_restore(&lent_latency);
-    narrowed = true;
+    self.narrowed = true;
     if (pinned)
-        pinned_core = core;
+        self.pinned_core = core;
     /* relaxed: rmd has given this core away and back since it moved us, and the word of the core
      * is what we have acquired */
     uint32_t confined =
         atomic_load_explicit(&inv_process.table->confined_seq, memory_order_relaxed);
-    if (confined != confined_seen)
-        pinned_core = INV_NO_CORE;
-    confined_seen = confined;
-    if (!pinned && waker_pins) /* the waker may have pinned us in our sleep, or not */
-        pinned_core = INV_NO_CORE;
+    if (confined != self.confined_seen)
+        self.pinned_core = INV_NO_CORE;
+    self.confined_seen = confined;
+    if (!pinned && self.waker_pins) /* the waker may have pinned us in our sleep, or not */
+        self.pinned_core = INV_NO_CORE;
     uint32_t placing = atomic_load_explicit(&shared.placing, memory_order_relaxed);
-    if (placing != placing_seen || (placing % 2 != 0 && (pinned || waker_pins)))
-        pinned_core = INV_NO_CORE;
-    placing_seen = placing;
-    waker_pins = false;
-    if (pinned_core != core)
+    if (placing != self.placing_seen || (placing % 2 != 0 && (pinned || self.waker_pins)))
+        self.pinned_core = INV_NO_CORE;
+    self.placing_seen = placing;
+    self.waker_pins = false;
+    if (self.pinned_core != core)
         pin_self(core);
 }
 
 void inv_thread_follow_placement(void)
 {
     if (inv_hold >= 0 && !inv_process.anonymous && inv_threads_are_bound() &&
-        atomic_load_explicit(&shared.placing, memory_order_relaxed) != placing_seen)
+        atomic_load_explicit(&shared.placing, memory_order_relaxed) != self.placing_seen)
         inv_thread_pin(inv_hold, false);
+}
+
+void inv_thread_move_here(int32_t tid)
+{
+    struct inv_cpus cpus;
+    int cpu = sched_getcpu();
+    if (cpu < 0 || cpu >= INV_MAX_CPUS)
+        return;
+    inv_cpus_clear(&cpus);
+    inv_cpus_add(&cpus, (size_t)cpu);
+    /* relaxed: threads that see it late are bound anew when a later hold begins */
+    atomic_fetch_add_explicit(&shared.placing, 2, memory_order_relaxed);
+    inv_cpus_set(tid, &cpus);
+}
+
+void inv_thread_move_back(int32_t tid, int core)
+{
+    if (!inv_placed_by_kernel())
+        inv_pin(inv_process.table, tid, core);
 }
 
 void inv_thread_lost_core(void)
 {
-    pinned_core = INV_NO_CORE;
-    evicted_from = true;
+    self.pinned_core = INV_NO_CORE;
+    self.evicted_from = true;
 }
 
 
 void inv_thread_was_asleep(void)
 {
-    waker_pins = narrowed = true;
+    self.waker_pins = self.narrowed = true;
 }
 
 void inv_thread_woken_on(int core)
 {
-    pinned_core = core;
-    waker_pins = narrowed = true;
+    self.pinned_core = core;
+    self.waker_pins = self.narrowed = true;
 }
 
 bool inv_placed_by_kernel(void)

@@ -19,12 +19,12 @@
 #include "libinvasive/hold/evicted.h"
 #include "libinvasive/hold/hold.h"
 #include "libinvasive/hold/pin.h"
-#include "libinvasive/hold/sched_latency.h"
 #include "libinvasive/hold/suspended.h"
 #include "libinvasive/hold/want.h"
 #include "libinvasive/process/background.h"
 #include "libinvasive/process/holdings.h"
 #include "libinvasive/process/openmp.h"
+#include "libinvasive/process/sched_latency.h"
 #include "libinvasive/process/tool.h"
 #include "libinvasive/table/core.h"
 

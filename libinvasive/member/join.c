@@ -12,6 +12,7 @@
 #include "libinvasive/base/environment.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/base/uncancelled.h"
+#include "libinvasive/hold/guest.h"
 #include "libinvasive/hold/hold.h"
 #include "libinvasive/hold/parked.h"
 #include "libinvasive/hold/pin.h"
@@ -139,6 +140,7 @@ static void after_fork_in_child(void)
     inv_thread_forget();
     inv_parked_forget();
     inv_strangers_forget();
+    inv_guests_forget();
 }
 
 /* The thread that joined ends before the process does: gives its hold up.  In the first round of

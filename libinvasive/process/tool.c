@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-_Atomic(const struct inv_tool *) inv_tool_now;
+struct inv_tools inv_tools = {.at_fork = PTHREAD_ONCE_INIT};
 
 /* --- what a tool has left out */
 
@@ -72,28 +72,17 @@ static struct inv_tool without_gaps(const struct inv_tool *tool)
 
 /* --- cores */
 
-/* What the tool has heard of a core. */
-struct heard {
-    _Atomic bool locked;         /* acquire/release; guards the others */
-    const struct inv_tool *tool; /* that has heard it: another tool starts at 0 */
-    unsigned held;               /* arrivals less departures; a core: 0 or 1 */
-};
-static struct {
-    struct heard heard[INV_MAX_CORES + 1]; /* the last one is for the anonymous tokens */
-    pthread_once_t at_fork;                /* writer: inv_tool_register */
-} cores = {.at_fork = PTHREAD_ONCE_INIT};
-
-static struct heard *heard_of(int hold)
+static struct inv_heard *heard_of(int hold)
 {
     if (hold != INV_HOLD_TOKEN && (hold < 0 || hold >= INV_MAX_CORES))
         return NULL;
-    struct heard *h = &cores.heard[hold == INV_HOLD_TOKEN ? INV_MAX_CORES : hold];
+    struct inv_heard *h = &inv_tools.heard[hold == INV_HOLD_TOKEN ? INV_MAX_CORES : hold];
     while (atomic_exchange_explicit(&h->locked, true, memory_order_acquire))
         sched_yield(); /* a function of the tool's is running under it */
     return h;
 }
 
-static void unlock_heard(struct heard *h)
+static void unlock_heard(struct inv_heard *h)
 {
     inv_assert(atomic_load_explicit(&h->locked, memory_order_relaxed));
     atomic_store_explicit(&h->locked, false, memory_order_release);
@@ -120,7 +109,7 @@ static enum inv_tool_departure departure_reason(int hold)
 /* The tool to tell, or NULL; *h becomes what that tool has heard.  The caller of this function and
  * of the report_ functions below has the lock.  A process without a manager has no claim, so none
  * of its cores is told. */
-static const struct inv_tool *update_tool(struct heard *h)
+static const struct inv_tool *update_tool(struct inv_heard *h)
 {
     const struct inv_tool *tool = inv_process.standalone ? NULL : inv_tool_get();
     if (h->tool != tool)
@@ -129,7 +118,7 @@ static const struct inv_tool *update_tool(struct heard *h)
     return tool;
 }
 
-static void report_arrival(struct heard *h, int hold)
+static void report_arrival(struct inv_heard *h, int hold)
 {
     const struct inv_tool *tool = update_tool(h);
     if (!tool)
@@ -143,7 +132,7 @@ static void report_arrival(struct heard *h, int hold)
     tool->core_arrived(number_of(hold), is_owned(hold) ? INV_TOOL_OWN : INV_TOOL_BORROWED);
 }
 
-static void report_departure(struct heard *h, int hold, enum inv_tool_departure how)
+static void report_departure(struct inv_heard *h, int hold, enum inv_tool_departure how)
 {
     const struct inv_tool *tool = update_tool(h);
     if (!tool || h->held == 0)
@@ -156,7 +145,7 @@ static void report_departure(struct heard *h, int hold, enum inv_tool_departure 
 void inv_tool_report_arrival(int hold)
 {
     INV_UNCANCELLED;
-    struct heard *h = heard_of(hold);
+    struct inv_heard *h = heard_of(hold);
     if (!h)
         return;
     report_arrival(h, hold);
@@ -166,7 +155,7 @@ void inv_tool_report_arrival(int hold)
 void inv_tool_report_departure(int hold)
 {
     INV_UNCANCELLED;
-    struct heard *h = heard_of(hold);
+    struct inv_heard *h = heard_of(hold);
     if (!h)
         return;
     report_departure(h, hold, departure_reason(hold));
@@ -180,7 +169,7 @@ void inv_tool_report_loss(int hold)
     if (hold < 0)
         return;
     INV_UNCANCELLED;
-    struct heard *h = heard_of(hold);
+    struct inv_heard *h = heard_of(hold);
     if (h && inv_word_holder(inv_core_word(hold)) != inv_own_name())
         report_departure(h, hold, INV_TOOL_EVICTED);
     if (h)
@@ -194,7 +183,7 @@ void inv_tool_left_domain(void)
     INV_UNCANCELLED;
     for (int hold = 0; hold < (int)inv_process.ncores; hold++)
         inv_tool_report_departure(hold);
-    struct heard *h = heard_of(INV_HOLD_TOKEN);
+    struct inv_heard *h = heard_of(INV_HOLD_TOKEN);
     while (update_tool(h) && h->held > 0)
         report_departure(h, INV_HOLD_TOKEN, INV_TOOL_LENT);
     unlock_heard(h);
@@ -212,7 +201,7 @@ static void report_holdings(void)
     for (int tokens = inv_tokens_held(); tokens > 0; tokens--)
         inv_tool_report_arrival(INV_HOLD_TOKEN);
     for (int core = 0; !inv_process.anonymous && core < (int)inv_process.ncores; core++) {
-        struct heard *h = heard_of(core);
+        struct inv_heard *h = heard_of(core);
         inv_word w = inv_core_word(core);
         bool held = inv_word_holder(w) == inv_own_name() && !inv_word_handed(w);
         if (held && update_tool(h) && h->held == 0)
@@ -227,8 +216,8 @@ static void report_holdings(void)
 static void after_fork_in_child(void)
 {
     for (int i = 0; i <= INV_MAX_CORES; i++) {
-        atomic_store_explicit(&cores.heard[i].locked, false, memory_order_relaxed);
-        cores.heard[i].held = 0; /* both: the parent's thread that changed them is not here */
+        atomic_store_explicit(&inv_tools.heard[i].locked, false, memory_order_relaxed);
+        inv_tools.heard[i].held = 0; /* both: the parent's thread that changed them is not here */
     }
 }
 
@@ -248,9 +237,9 @@ int inv_tool_register(const struct inv_tool *tool, unsigned version)
     if (!copy)
         return -1;
     *copy = without_gaps(tool);
-    pthread_once(&cores.at_fork, forget_at_fork);
+    pthread_once(&inv_tools.at_fork, forget_at_fork);
     const struct inv_tool *none = NULL;
-    if (!atomic_compare_exchange_strong_explicit(&inv_tool_now, &none, copy, memory_order_release,
+    if (!atomic_compare_exchange_strong_explicit(&inv_tools.now, &none, copy, memory_order_release,
                                                  memory_order_relaxed)) {
         free(copy);
         errno = EBUSY;
@@ -262,7 +251,7 @@ int inv_tool_register(const struct inv_tool *tool, unsigned version)
 
 void inv_tool_unregister(void)
 {
-    atomic_store_explicit(&inv_tool_now, NULL, memory_order_relaxed);
+    atomic_store_explicit(&inv_tools.now, NULL, memory_order_relaxed);
 }
 
 /* --- INVASIVE_TOOL */

@@ -11,19 +11,33 @@
 
 #include "include/invasive-tool.h"
 #include "libinvasive/base/uncancelled.h"
+#include "libinvasive/table/table.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The registered tool with no function missing, or NULL.  Never freed.  Written by
- * inv_tool_register (release; partner: the acquire here, for what it points to).  seq_cst: a thread
- * changes a core's word and then looks here; partner is the fence of tell_holdings. */
-extern _Atomic(const struct inv_tool *) inv_tool_now;
+/* What a tool has heard of a core. */
+struct inv_heard {
+    _Atomic bool locked;         /* acquire/release; guards the others */
+    const struct inv_tool *tool; /* that has heard it: another tool starts at 0 */
+    unsigned held;               /* arrivals less departures; a core: 0 or 1 */
+};
+
+/* Others than tool.c use inv_tool_get only. */
+extern struct inv_tools {
+    /* The registered tool with no function missing, or NULL.  Never freed.  Written by
+     * inv_tool_register (release; partner: the acquire here, for what it points to).  seq_cst: a
+     * thread changes a core's word and then looks here; partner is the fence of tell_holdings. */
+    _Atomic(const struct inv_tool *) now;
+    struct inv_heard heard[INV_MAX_CORES + 1]; /* the last one is for the anonymous tokens */
+    pthread_once_t at_fork;                    /* writer: inv_tool_register */
+} inv_tools;
 
 static inline const struct inv_tool *inv_tool_get(void)
 {
-    return atomic_load(&inv_tool_now);
+    return atomic_load(&inv_tools.now);
 }
 
 /* Calls CALL, a function of the tool with its arguments, if there is a tool.  The caller may hold

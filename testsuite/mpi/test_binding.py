@@ -106,3 +106,15 @@ def test_the_kernel_places_threads_while_others_of_the_process_compute(
         if done.stdout.splitlines() == wanted:
             break
     assert done.stdout.splitlines() == wanted
+
+
+@pytest.mark.timeout(300)
+def test_a_thread_beside_another_program_runs_on_the_core_of_one_that_sleeps(
+        build, make_variable, run_program, top, tmp_path):
+    if not (build / "lib/invasive/libgomp.so.1").exists():
+        pytest.skip("libgomp-invasive is not built")
+    program = tmp_path / "guest"
+    run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
+                 top / "testsuite/mpi/programs/guest.c"])
+    done = run_program([build / "invade", TWO_CORES, "--", program, str(TWO_CPUS[1])])
+    assert (done.stdout, done.stderr) == ("guests 5, settled 10\n", "")

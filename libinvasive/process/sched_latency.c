@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /* sched_latency.c - see sched_latency.h. */
 #define _GNU_SOURCE
-#include "libinvasive/hold/sched_latency.h"
+#include "libinvasive/process/sched_latency.h"
 #include "libinvasive/base/slice.h"
 
 #include <errno.h>

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * guest.h - cores that another program uses as well: a program that is bound there, and that no
+ * resource manager knows of.
+ *
+ * A thread that holds such a core waits for a processor again and again, while other threads of its
+ * team have done their part and sleep.  The kernel would move it to an idle processor if it were not
+ * bound.  A thread that is about to sleep therefore takes it in as a guest: the guest runs on the
+ * sleeper's core, and goes back to its own when the sleeper wakes up.  Each keeps its hold.
+ */
+#ifndef INV_GUEST_H
+#define INV_GUEST_H
+
+#include <stdint.h>
+
+struct inv_guest {
+    int32_t tid; /* thread id, 0: none */
+    int core;    /* that it holds */
+};
+
+/* The calling thread, which is about to sleep, takes in a thread of the process that waits for a
+ * processor on its core, if threads do so often and no other process of the domain uses cores.
+ * For each sleep; looks at the threads 10 ms apart at least.  Any thread of a managed process; also
+ * where threads are not bound, and does nothing then. */
+struct inv_guest inv_guest_take_in(void);
+/* The caller has slept: the guest goes back to the core that it holds, if it still holds it. */
+void inv_guest_leaves(const struct inv_guest *guest);
+/* For the child of a fork. */
+void inv_guests_forget(void);
+
+#endif
