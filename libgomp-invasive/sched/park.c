@@ -48,7 +48,7 @@ void gomp_park_thread (int *addr, int val)
             gomp_hold_forgo(); /* the caller does not sleep, and computes on without a hold */
         return;
     }
-    struct inv_guest guest = {0, INV_NO_CORE};
+    struct inv_guest guest = INV_NO_GUEST;
     if (w.needs_hold) {
         gomp_work_sources.implicit->sleeps(addr);
         gomp_hold_yield();

@@ -140,7 +140,7 @@ static bool look(uint64_t now, struct inv_guest *guest)
 
 struct inv_guest inv_guest_take_in(void)
 {
-    struct inv_guest guest = {0, INV_NO_CORE};
+    struct inv_guest guest = INV_NO_GUEST;
     if (inv_process.anonymous || inv_unpinned() || !inv_threads_are_bound() || inv_placed_by_kernel())
         return guest;
     uint64_t now = inv_now_ns();
@@ -150,8 +150,8 @@ struct inv_guest inv_guest_take_in(void)
         return guest;
     INV_UNCANCELLED;
     int saved = errno;
-    if (look(now, &guest))
-        inv_thread_move_here(guest.tid);
+    if (look(now, &guest) && (guest.cpu = inv_thread_move_here(guest.tid, guest.core)) < 0)
+        guest = INV_NO_GUEST;
     atomic_store_explicit(&seen.looking, false, memory_order_release);
     errno = saved;
     return guest;
@@ -162,7 +162,7 @@ void inv_guest_leaves(const struct inv_guest *guest)
     if (guest->tid == 0 || !inv_hold_is_of(guest->core, guest->tid))
         return;
     int saved = errno;
-    inv_thread_move_back(guest->tid, guest->core);
+    inv_thread_move_back(guest->tid, guest->core, guest->cpu);
     errno = saved;
 }
 

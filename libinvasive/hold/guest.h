@@ -16,14 +16,17 @@
 struct inv_guest {
     int32_t tid; /* thread id, 0: none */
     int core;    /* that it holds */
+    int cpu;     /* where it has been moved */
 };
+#define INV_NO_GUEST ((struct inv_guest){0, -1, -1})
 
 /* The calling thread, which is about to sleep, takes in a thread of the process that waits for a
  * processor on its core, if threads do so often and no other process of the domain uses cores.
  * For each sleep; looks at the threads 10 ms apart at least.  Any thread of a managed process; also
  * where threads are not bound, and does nothing then. */
 struct inv_guest inv_guest_take_in(void);
-/* The caller has slept: the guest goes back to the core that it holds, if it still holds it. */
+/* The caller has slept: the guest goes back to the core that it holds, if it still holds it and its
+ * CPUs are as they were set. */
 void inv_guest_leaves(const struct inv_guest *guest);
 /* For the child of a fork. */
 void inv_guests_forget(void);

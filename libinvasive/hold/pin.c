@@ -248,11 +248,12 @@ static bool cpus_of(int tid, struct inv_cpus *cpus)
     return syscall(SYS_sched_getaffinity, tid, sizeof *cpus, cpus) > 0;
 }
 
-/* Is this CPU the only one on which the calling thread may run? */
-static bool is_only_on(int cpu)
+/* Is this CPU the only one on which the thread may run?  tid 0: the caller. */
+static bool is_only_on(int tid, int cpu)
 {
     struct inv_cpus cpus;
-    return cpus_of(0, &cpus) && inv_cpus_has(&cpus, (size_t)cpu) && inv_cpus_count(&cpus) == 1;
+    return cpu >= 0 && cpu < INV_MAX_CPUS && cpus_of(tid, &cpus) && inv_cpus_has(&cpus, (size_t)cpu) &&
+           inv_cpus_count(&cpus) == 1;
 }
 
 /* Put the calling thread, which is not bound, on the core; the kernel may move it at once.  If its
@@ -272,7 +273,7 @@ static void move_to(int hold)
         return;
     if (!inv_cpus_has(&cpus, (size_t)cpu))
         return; /* the program has bound it elsewhere */
-    if (inv_pin(inv_process.table, 0, hold) != 0 || is_only_on(cpu))
+    if (inv_pin(inv_process.table, 0, hold) != 0 || is_only_on(0, cpu))
         inv_cpus_set(0, &cpus);
     self.evicted_from = false;
 }
@@ -324,22 +325,22 @@ void inv_thread_follow_placement(void)
         inv_thread_pin(inv_hold, false);
 }
 
-void inv_thread_move_here(int32_t tid)
+int inv_thread_move_here(int tid, int core)
 {
-    struct inv_cpus cpus;
+    struct inv_cpus here;
     int cpu = sched_getcpu();
-    if (cpu < 0 || cpu >= INV_MAX_CPUS)
-        return;
-    inv_cpus_clear(&cpus);
-    inv_cpus_add(&cpus, (size_t)cpu);
+    if (cpu < 0 || cpu >= INV_MAX_CPUS || !is_only_on(tid, inv_core_at(inv_process.table, (unsigned)core)->os_cpu))
+        return -1;
+    inv_cpus_clear(&here);
+    inv_cpus_add(&here, (size_t)cpu);
     /* relaxed: threads that see it late are bound anew when a later hold begins */
     atomic_fetch_add_explicit(&shared.placing, 2, memory_order_relaxed);
-    inv_cpus_set(tid, &cpus);
+    return inv_cpus_set(tid, &here) == 0 ? cpu : -1;
 }
 
-void inv_thread_move_back(int32_t tid, int core)
+void inv_thread_move_back(int tid, int core, int cpu)
 {
-    if (!inv_placed_by_kernel())
+    if (!inv_placed_by_kernel() && is_only_on(tid, cpu))
         inv_pin(inv_process.table, tid, core);
 }
 

@@ -31,10 +31,12 @@ void inv_place_by_kernel(bool by_kernel);
 bool inv_placed_by_kernel(void);
 /* The calling thread, which may keep its hold for long, follows inv_place_by_kernel now. */
 void inv_thread_follow_placement(void);
-/* Binds thread `tid`, which holds a core, to the CPU where the caller runs, until it begins another
- * hold or inv_thread_move_back binds it to the core that it holds. */
-void inv_thread_move_here(int32_t tid);
-void inv_thread_move_back(int32_t tid, int core);
+/* Binds thread `tid` of the process, which holds `core`, to the CPU where the caller runs, until it
+ * begins another hold, or inv_thread_move_back.  Returns the CPU; -1, and nothing is done, if the
+ * thread was not bound to its core: the program or an operator has set its CPUs. */
+int inv_thread_move_here(int tid, int core);
+/* Binds the thread to the core that it holds, unless its CPUs are not that `cpu` any more. */
+void inv_thread_move_back(int tid, int core, int cpu);
 /* The core that the calling thread is pinned to as far as it knows, INV_HOLD_NONE if it is not. */
 int inv_thread_core(void);
 /* May we have set the calling thread's affinity: to one core or, since it was evicted, to all but
