@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from lib.machine import two_cpus
-from lib.manager.blocked import compile_blocks
+from lib.manager.blocked import calls_can_be_slow, compile_blocks
 from lib.waiting import eventually
 
 pytestmark = two_cpus
@@ -19,7 +19,8 @@ def mpi_blocks(mpi, tmp_path):
     return compile_blocks(tmp_path / "blocks", *before, "-DWITH_MPI", "-DOMPI_SKIP_MPICXX", *after)
 
 
-@pytest.mark.parametrize("how", ["sleep", "poll", "read", "waitpid", "join", "future"])
+@pytest.mark.parametrize("how", ["sleep", "poll", "read", "waitpid", "join", "future",
+                                 *(("fsync", "mpi-io") if calls_can_be_slow() else ())])
 def test_the_core_of_a_rank_that_blocks_is_the_others_until_it_computes(
         domain, mpi, mpi_blocks, how):
     d = domain()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import platform
@@ -20,6 +21,8 @@ from lib.waiting import eventually
 
 SOURCE = TOP / "testsuite/rmd/programs/blocks.cpp"
 USERFAULTFD = {"x86_64": 323, "aarch64": 282}
+SECCOMP = {"x86_64": 317, "aarch64": 277}
+SET_MODE_FILTER, NEW_LISTENER, WAIT_KILLABLE_RECV = 1, 1 << 3, 1 << 5
 
 
 def userfaultfd_works():
@@ -31,8 +34,18 @@ def userfaultfd_works():
     return fd >= 0
 
 
+def calls_can_be_slow():
+    """Linux 5.19: a system call waits uninterruptibly for a thread that answers.  A kernel that
+    knows the flags reads the filter next, of which there is none."""
+    number = SECCOMP.get(platform.machine())
+    libc = ctypes.CDLL(None, use_errno=True)
+    return bool(number) and libc.syscall(number, SET_MODE_FILTER, NEW_LISTENER | WAIT_KILLABLE_RECV,
+                                         None) < 0 and ctypes.get_errno() == errno.EFAULT
+
+
 WAYS = ("sleep", "poll", "read", "epoll", "waitpid", "system", "join", "condition", "future",
-        "futex", *(("fault",) if userfaultfd_works() else ()))
+        "futex", *(("fault",) if userfaultfd_works() else ()),
+        *(("fsync",) if calls_can_be_slow() else ()))
 
 
 def compile_blocks(path, *flags):

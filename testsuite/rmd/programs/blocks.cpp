@@ -8,12 +8,13 @@
  *   with MPI                   the last rank does the former, all others the latter
  *
  * WAKE and END are FIFOs: a line in WAKE is read, in END it is left to all.  HOW: block() has the ways
- * to wait; workers joins two threads that compute until END; exit, kill and exec end the program, or
+ * to wait, with MPI also mpi-io; workers joins two threads that compute until END; exit, kill and exec end the program, or
  * replace it, from another thread while the first one sleeps.  borrows: "borrows" on stdout and loops of OpenMP until
  * SIGUSR1, then two implicit tasks, of which one blocks.
  */
 #include <condition_variable>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +24,9 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <omp.h>
 #include <poll.h>
@@ -31,6 +34,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,6 +183,62 @@ static void wait_for_page()
     munmap(page, bytes);
 }
 
+/* The calling thread's next system call of this number sleeps in the kernel until another thread hears,
+ * and is carried out then.  Returns that thread.  Its signal makes the sleep uninterruptible, as that of
+ * a call to a disk is. */
+static std::thread slow_storage(unsigned call)
+{
+    sock_filter lines[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    sock_fprog filter{sizeof lines / sizeof *lines, lines};
+    int fd = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -1 : (int)syscall(
+        SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+        SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
+    pthread_t caller = pthread_self();
+    if (fd < 0 || signal(SIGUSR1, [](int) {}) == SIG_ERR)
+        abort();
+    return std::thread([fd, caller] {
+        seccomp_notif asked{};
+        if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &asked) || pthread_kill(caller, SIGUSR1))
+            abort();
+        hear();
+        seccomp_notif_resp answer{asked.id, 0, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+        if (ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &answer))
+            abort();
+    });
+}
+
+static std::string data_name() { return std::string(wake_name) + ".data"; }
+
+static void wait_for_fsync()
+{
+    int fd = open(data_name().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    std::thread storage = slow_storage(SYS_fsync);
+    if (fd < 0 || write(fd, "x", 1) != 1 || fsync(fd))
+        abort();
+    storage.join();
+    close(fd);
+}
+
+static void wait_for_mpi_io()
+{
+#ifdef WITH_MPI
+    MPI_File file;
+    if (MPI_File_open(MPI_COMM_SELF, data_name().c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY,
+                      MPI_INFO_NULL, &file))
+        abort();
+    std::thread storage = slow_storage(SYS_pwrite64);
+    if (MPI_File_write_at(file, 0, "x", 1, MPI_BYTE, MPI_STATUS_IGNORE))
+        abort();
+    storage.join();
+    MPI_File_close(&file);
+#endif
+}
+
 /* Of two implicit tasks, one blocks on the core that the process has borrowed. */
 static volatile sig_atomic_t asked;
 
@@ -247,6 +307,10 @@ static void block(const std::string &how)
         wait_for_futex();
     } else if (how == "fault") {
         wait_for_page();
+    } else if (how == "fsync") {
+        wait_for_fsync();
+    } else if (how == "mpi-io") {
+        wait_for_mpi_io();
     } else if (how == "workers") {
         std::thread one(compute_alone), other(compute_alone);
         one.join();
