@@ -27,8 +27,9 @@ enum {
     LOOK_NS = 1500000,
     SOON_NS = 400000,      /* pause if a thread seems to sleep */
     LENT_NS = 1000000,     /* pause while a core is lent, whose thread may run again */
-    COST_PART = 50,        /* a look takes at most 1/COST_PART of the pause after it, of a busy
-                              core */
+    COST_PART = 50,        /* the processor time of a look is at most 1/COST_PART of the pause
+                              after it.  Not its wall time: rmd may wait for a CPU, as behind a
+                              borrower that it has woken, while a thread waits for its core */
     UNWANTED_LOOKS = 50,   /* after this many looks at which no process wants a core, rmd stops
                               looking */
     /* After each FRUITLESS_LOOKS looks without a loan the pause doubles, FRUITLESS_DOUBLINGS times
@@ -333,7 +334,7 @@ static void watch_for_idle_cpu(struct rmd_blocked *b, bool anew)
 static void watch_and_set_timer(struct rmd_domain *d, bool idle)
 {
     struct rmd_blocked *b = &d->blocked;
-    uint64_t now = inv_now_ns();
+    uint64_t now = inv_now_ns(), ran = inv_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     bool soon = false, lent = watch_cores_and_tokens(d, now, b->looked_ns ? now - b->looked_ns : 0, idle, &soon);
     b->looked_ns = now;
     bool worth = lent && now - b->lent_ns >= WORTH_NS;
@@ -348,7 +349,8 @@ static void watch_and_set_timer(struct rmd_domain *d, bool idle)
         rmd_blocked_reconsider(d);
         return;
     }
-    uint64_t ended = inv_now_ns(), least = soon ? 0 : (ended - now) * COST_PART,
+    uint64_t ended = inv_now_ns(),
+             least = soon ? 0 : (inv_clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran) * COST_PART,
              pause = soon ? SOON_NS : lent ? LENT_NS : (uint64_t)LOOK_NS << b->fruitless / FRUITLESS_LOOKS;
     rmd_ring_at(&b->timer, ended + (least > pause ? least : pause));
     if (!soon)
