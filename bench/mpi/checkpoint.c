@@ -11,7 +11,8 @@
  * The other program computes in dynamic loops until the solver ends.
  * HOW: file, written and brought to storage by fsync; slow, by a pipe to a reader that takes so many
  * bytes a second.  WAY: plain; lend, rank 0 calls inv_lend before a checkpoint and inv_reclaim after it.
- * A time step of all ranks is STEP_MS of work for each core, at STEPS a millisecond, and a sum.
+ * A time step of all ranks is STEP_MS of work for each core, at STEPS a millisecond, and a sum.  All ranks
+ * go on when the checkpoint is written: a rank that began the next step meanwhile would not be idle.
  *
  * Rank 0 prints "part", the core time that the other program had during the checkpoints, of what was
  * idle: all cores, less what rank 0 and the reader used themselves; a rank that waits for rank 0 is idle.
@@ -227,16 +228,19 @@ static void solve(MPI_Comm comm, const char *how, bool lends, long steps_per_ms,
         double part = 1, all;
         compute(PIECES, STEP_MS * steps_per_ms * cores / (PIECES * size));
         MPI_Allreduce(&part, &all, 1, MPI_DOUBLE, MPI_SUM, comm);
-        if (step % EVERY || rank)
+        if (step % EVERY)
             continue;
-        struct usage before = usage_now(other, reader);
-        if (lends)
-            inv_lend();
-        slow ? write_slowly() : write_file();
-        if (lends)
-            inv_reclaim();
-        struct usage after = usage_now(other, reader);
-        add_since(&sum, &before, &after);
+        if (rank == 0) {
+            struct usage before = usage_now(other, reader);
+            if (lends)
+                inv_lend();
+            slow ? write_slowly() : write_file();
+            if (lends)
+                inv_reclaim();
+            struct usage after = usage_now(other, reader);
+            add_since(&sum, &before, &after);
+        }
+        MPI_Barrier(comm);
     }
     double seconds = (double)(now_ns() - begin) * 1e-9;
     if (rank == 0)
