@@ -5,7 +5,9 @@ results do not depend on ranks, threads or `invade`.  No time is looked at.
 
 import os
 import shutil
+import time
 
+import beside
 import never_slower
 import own_programs
 import pytest
@@ -149,3 +151,13 @@ def test_a_benchmark_has_one_line_of_results_in_the_order_of_names(tmp_path):
         keep_line(path, {"benchmark": name, "value": value})
     assert path.read_text() == ('{"benchmark": "balanced", "value": 2}\n'
                                 '{"benchmark": "swe", "value": 3}\n')
+
+
+def test_each_thread_of_a_co_runner_counts_its_work(build):
+    ctx = Context(build, pairs=1)
+    machine = beside.Machine(ctx)
+    with machine.co_runner(beside.CoRunner(2)) as units:  # waits until both have counted
+        before = units()
+        while units() == before:
+            time.sleep(0.01)
+        assert units() > before >= 2
