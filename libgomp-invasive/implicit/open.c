@@ -11,6 +11,7 @@
 #include "process.h"
 #include "tls.h"
 #include "use.h"
+#include <libinvasive/hold/pin.h>
 #include <libinvasive/process/tool.h>
 #include <limits.h>
 #include <string.h>
@@ -154,6 +155,8 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     /* Implicit tasks that never wait need no contexts, which would cost two switches each. */
     region->light = !spins && region->inside != GOMP_NEVER_WAITS && gomp_regions_may_be_light();
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
+    if (!region->brief)
+        inv_thread_follow_placement(); /* the host of a guest may sleep on (guest.h) */
     /* Not if implicit tasks may wait as kernel threads: one would sleep on the master's core, and
      * no other core would start the rest. */
     bool can_be_alone = !outer && !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&

@@ -2,7 +2,7 @@
 /* guest.c CPU - regions of two threads beside a program that computes on this CPU, one of their two.
  * Prints how often a thread that was there had moved to the other one when its part was done, until
  * that has been seen ENOUGH times; and, after the program has ended, for how many regions in sequence
- * each thread stayed on a CPU of its own, until there are SETTLED. */
+ * each thread began on a CPU of its own, until there are SETTLED. */
 #define _GNU_SOURCE
 #include <omp.h>
 #include <sched.h>
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     waitpid(child, NULL, 0);
     for (int i = 0; i < REGIONS && settled < SETTLED; i++) {
         region(begins, ends);
-        settled = begins[0] == ends[0] && begins[1] == ends[1] && begins[0] != begins[1] ? settled + 1 : 0;
+        settled = begins[0] != begins[1] ? settled + 1 : 0;
     }
     printf("guests %d, settled %d\n", guests, settled);
     return 0;
