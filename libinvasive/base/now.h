@@ -18,6 +18,12 @@ static inline uint64_t inv_clock_ns(clockid_t clock)
 
 static inline uint64_t inv_now_ns(void) { return inv_clock_ns(CLOCK_MONOTONIC); }
 
+/* What a clock has advanced; 0 where the later reading is the smaller one, as of another thread. */
+static inline uint64_t inv_ns_since(uint64_t before, uint64_t now)
+{
+    return now > before ? now - before : 0;
+}
+
 /* Ticks of the processor's counter: 10 ns to read, and no call.  Only the MPI shim measures how
  * long a tick is (mpi-shim/measure/clock.h). */
 static inline uint64_t inv_ticks(void)

@@ -79,8 +79,6 @@ struct demand {
     unsigned strangers; /* their number */
 };
 
-static uint64_t since(uint64_t before, uint64_t now) { return now > before ? now - before : 0; }
-
 static struct demand demand_since_last(void)
 {
     struct demand sum = {0, 0, 0};
@@ -92,8 +90,8 @@ static struct demand demand_since_last(void)
         struct inv_seen_stranger *last = &inv_strangers.last.of[i];
         struct inv_thread_time before = tid == last->tid ? last->time : (struct inv_thread_time){0, 0};
         if (!holds_core(tid)) {
-            sum.taken_ns += since(before.ran_ns, now.ran_ns);
-            sum.wanted_ns += since(before.ran_ns + before.waited_ns, now.ran_ns + now.waited_ns);
+            sum.taken_ns += inv_ns_since(before.ran_ns, now.ran_ns);
+            sum.wanted_ns += inv_ns_since(before.ran_ns + before.waited_ns, now.ran_ns + now.waited_ns);
         }
         *last = (struct inv_seen_stranger){tid, now};
         sum.strangers += tid != 0;

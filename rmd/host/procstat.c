@@ -3,6 +3,7 @@
  * 20th, the start time the 22nd. */
 #define _GNU_SOURCE
 #include "rmd/host/procstat.h"
+#include "libinvasive/base/now.h"
 #include "rmd/host/sysfile.h"
 
 #include <dirent.h>
@@ -193,7 +194,7 @@ uint64_t rmd_thread_ran(struct rmd_followed *t)
     text[n] = '\0';
     uint64_t before = t->ran_ns;
     t->ran_ns = strtoull(text, NULL, 10);
-    return t->ran_ns > before ? t->ran_ns - before : 0;
+    return inv_ns_since(before, t->ran_ns);
 }
 
 bool rmd_thread_sleeps(struct rmd_followed *t)

@@ -25,7 +25,7 @@ static uint64_t ran_since(struct rmd_quota_watch *w)
         uint64_t before = w->process[s].pid == member.pid ? w->process[s].ran_ns
                           : ran > most                    ? ran - most
                                                           : 0;
-        sum += ran > before ? ran - before : 0;
+        sum += inv_ns_since(before, ran);
         w->process[s].pid = member.pid;
         w->process[s].ran_ns = ran;
     }
