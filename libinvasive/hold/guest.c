@@ -34,8 +34,6 @@ static struct {
     unsigned longer; /* the period until the next sample over the shortest one */
 } seen;
 
-static uint64_t since(uint64_t before, uint64_t now) { return now > before ? now - before : 0; }
-
 /* Does no other process of the domain own or hold a core? */
 static bool is_alone(void)
 {
@@ -51,12 +49,6 @@ static bool is_alone(void)
 
 static unsigned cores_seen(void) { return inv_process.ncores < CORES ? inv_process.ncores : CORES; }
 
-static int32_t holder_of(unsigned core)
-{
-    int32_t tid = atomic_load_explicit(&inv_core_at(inv_process.table, core)->holder_tid, memory_order_relaxed);
-    return inv_core_is_held((int)core) ? tid : 0;
-}
-
 /* Looks at all threads that hold a core.  Returns for how long they have waited for a processor since
  * the last sample; of a core that another thread holds since then, or none, half of the last figure.
  * *threads: their number. */
@@ -65,17 +57,16 @@ static uint64_t look_at_holders(unsigned *threads)
     uint64_t sum_ns = 0;
     *threads = 0;
     for (unsigned c = 0; c < cores_seen(); c++) {
-        int32_t tid = holder_of(c);
-        if (tid > 0) {
-            uint64_t waited_ns = inv_thread_time(tid).waited_ns;
-            bool same = tid == seen.cores[c].tid;
-            seen.cores[c].between_ns = same ? since(seen.cores[c].waited_ns, waited_ns) : seen.cores[c].between_ns / 2;
-            seen.cores[c].tid = tid;
-            seen.cores[c].waited_ns = waited_ns;
-            ++*threads;
-        } else
-            seen.cores[c].between_ns /= 2;
+        int32_t tid = inv_holder_of((int)c), before = seen.cores[c].tid;
+        uint64_t waited_ns = tid ? inv_thread_time(tid).waited_ns : 0;
+        seen.cores[c].between_ns = tid && tid == before ? inv_ns_since(seen.cores[c].waited_ns, waited_ns)
+                                                        : seen.cores[c].between_ns / 2;
         sum_ns += seen.cores[c].between_ns;
+        if (!tid)
+            continue; /* most holders sleep for a moment only: the former one may come back */
+        seen.cores[c].tid = tid;
+        seen.cores[c].waited_ns = waited_ns;
+        ++*threads;
     }
     return sum_ns;
 }
@@ -84,7 +75,7 @@ static void sample(uint64_t now)
 {
     unsigned threads;
     bool first = seen.at_ns == 0;
-    double waited = (double)look_at_holders(&threads) / (double)since(seen.at_ns, now);
+    double waited = (double)look_at_holders(&threads) / (double)inv_ns_since(seen.at_ns, now);
     inv_assert(threads <= CORES);
     seen.quiet = waited < QUIET ? seen.quiet + 1 : 0;
     if (waited > CROWDED && !first)
@@ -92,65 +83,65 @@ static void sample(uint64_t now)
     else if (seen.quiet >= QUIET_LOOKS)
         atomic_store_explicit(&seen.crowded, false, memory_order_relaxed);
     bool usual = waited < QUIET && !atomic_load_explicit(&seen.crowded, memory_order_relaxed);
-    seen.longer = usual && seen.longer < LONGEST ? 2 * seen.longer : seen.longer;
     if (!usual || seen.longer == 0)
         seen.longer = 1;
+    else if (seen.longer < LONGEST)
+        seen.longer *= 2;
     seen.at_ns = now;
     uint64_t period_ns = (PERIOD_NS + threads * PERIOD_NS / 8) * seen.longer;
     atomic_store_explicit(&seen.next_ns, now + period_ns, memory_order_relaxed);
 }
 
-/* The core whose holders, not the caller, have waited for a processor most of late, and more than on
- * the caller's core, which the same program may use.  INV_NO_CORE: there is none. */
-static int most_crowded(void)
+/* The thread on whose core threads have waited for a processor most of late, and more than on the
+ * caller's core, which the same program may use.  tid 0: there is none.  Not yet moved. */
+static struct inv_guest most_crowded(void)
 {
+    struct inv_guest guest = INV_NO_GUEST;
     uint64_t most_ns = WAITED_NS, own_ns = 0;
-    int core = INV_NO_CORE;
-    for (unsigned c = 0; c < cores_seen(); c++) {
+    const int own_core = inv_thread_core(), own_tid = inv_own_tid();
+    for (int c = 0; c < (int)cores_seen(); c++) {
         uint64_t waited_ns = seen.cores[c].between_ns;
-        int32_t tid = holder_of(c);
-        if ((int)c == inv_thread_core())
+        if (c == own_core) {
             own_ns = waited_ns;
-        else if (waited_ns > most_ns && tid > 0 && tid != inv_own_tid()) {
+            continue;
+        }
+        int32_t tid = waited_ns > most_ns ? inv_holder_of(c) : 0;
+        if (tid && tid != own_tid) {
             most_ns = waited_ns;
-            core = (int)c;
+            guest.tid = tid;
+            guest.core = c;
         }
     }
-    return most_ns > 2 * own_ns ? core : INV_NO_CORE;
+    return most_ns > 2 * own_ns ? guest : INV_NO_GUEST;
 }
 
-static bool look(uint64_t now, struct inv_guest *guest)
+/* Takes a sample if one is due.  Returns a thread that is to be moved here; tid 0: none. */
+static struct inv_guest look(uint64_t now)
 {
     if (!is_alone()) {
         atomic_store_explicit(&seen.crowded, false, memory_order_relaxed);
         atomic_store_explicit(&seen.next_ns, now + PERIOD_NS, memory_order_relaxed);
         seen.at_ns = 0; /* the next sample has none to compare with */
-        return false;
+        return INV_NO_GUEST;
     }
     if (now >= atomic_load_explicit(&seen.next_ns, memory_order_relaxed))
         sample(now);
-    if (!atomic_load_explicit(&seen.crowded, memory_order_relaxed))
-        return false;
-    guest->core = most_crowded();
-    if (guest->core == INV_NO_CORE)
-        return false;
-    guest->tid = holder_of((unsigned)guest->core);
-    return guest->tid > 0;
+    return atomic_load_explicit(&seen.crowded, memory_order_relaxed) ? most_crowded() : INV_NO_GUEST;
 }
 
 struct inv_guest inv_guest_take_in(void)
 {
-    struct inv_guest guest = INV_NO_GUEST;
     if (inv_process.anonymous || inv_unpinned() || !inv_threads_are_bound() || inv_placed_by_kernel())
-        return guest;
+        return INV_NO_GUEST;
     uint64_t now = inv_now_ns();
     if ((now < atomic_load_explicit(&seen.next_ns, memory_order_relaxed) &&
          !atomic_load_explicit(&seen.crowded, memory_order_relaxed)) ||
         atomic_exchange_explicit(&seen.looking, true, memory_order_acquire))
-        return guest;
+        return INV_NO_GUEST;
     INV_UNCANCELLED;
     int saved = errno;
-    if (look(now, &guest) && (guest.cpu = inv_thread_move_here(guest.tid, guest.core)) < 0)
+    struct inv_guest guest = look(now);
+    if (guest.tid && (guest.cpu = inv_thread_move_here(guest.tid, guest.core)) < 0)
         guest = INV_NO_GUEST;
     atomic_store_explicit(&seen.looking, false, memory_order_release);
     errno = saved;

@@ -17,7 +17,8 @@ static struct {
     _Atomic bool binding;
     /* Odd: the kernel places threads that hold a core.  Greater by an even number: a thread may not be
      * where its hold says.  Writers: inv_place_by_kernel, one thread at a time, and
-     * inv_thread_move_here.  relaxed: a thread that reads it late is bound, or not, when its next hold begins. */
+     * inv_thread_move_here.  relaxed: a thread that reads it late is bound, or not, when its next
+     * hold begins. */
     _Atomic uint32_t placing;
 } shared;
 
@@ -369,14 +370,13 @@ bool inv_placed_by_kernel(void)
 
 void inv_place_by_kernel(bool by_kernel)
 {
-    struct inv_table *t = inv_process.table;
     struct inv_cpus cpus;
     inv_assert(inv_placed_by_kernel() != by_kernel);
     atomic_fetch_add_explicit(&shared.placing, 1, memory_order_relaxed);
     spread_cpus(&cpus);
     for (unsigned c = 0; by_kernel && c < inv_process.ncores; c++) {
-        int32_t tid = atomic_load_explicit(&inv_core_at(t, c)->holder_tid, memory_order_relaxed);
-        if (inv_core_is_held((int)c) && tid > 0)
+        int32_t tid = inv_holder_of((int)c);
+        if (tid)
             inv_cpus_set(tid, &cpus);
     }
 }

@@ -17,6 +17,13 @@ bool inv_core_is_held(int core)
     return inv_word_holder(word_of(core)) == inv_own_name();
 }
 
+int32_t inv_holder_of(int core)
+{
+    int32_t tid = atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->holder_tid,
+                                       memory_order_relaxed);
+    return inv_core_is_held(core) && tid > 0 ? tid : 0;
+}
+
 bool inv_hold_is_of(int hold, int tid)
 {
     return inv_core_is_held(hold) &&

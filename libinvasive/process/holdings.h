@@ -17,6 +17,8 @@ bool inv_core_is_held(int core);
 int inv_some_held_core(unsigned k);
 /* The lowest core that this process owns; INV_NO_CORE when it owns none. */
 int inv_first_owned_core(void);
+/* The id of the thread that holds the core; 0: not this process's, or not known now. */
+int32_t inv_holder_of(int core);
 /* Is `hold` a core of this process, and `tid` the thread that holds it? */
 bool inv_hold_is_of(int hold, int tid);
 /* Is the caller's hold a core of our own? */
