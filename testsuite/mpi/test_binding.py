@@ -90,13 +90,22 @@ def test_openblas_sees_one_cpu_in_ranks_that_fill_the_cores(
     assert done.stdout.splitlines() == [seen] * ranks
 
 
-def test_the_kernel_places_threads_while_others_of_the_process_compute(
-        build, make_variable, run_program, top, tmp_path):
+@pytest.fixture
+def openmp_program(build, make_variable, run_program, top, tmp_path):
+    """openmp_program(NAME) - the program of that source, for our OpenMP runtime."""
     if not (build / "lib/invasive/libgomp.so.1").exists():
         pytest.skip("libgomp-invasive is not built")
-    program = tmp_path / "strangers"
-    run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
-                 top / "testsuite/mpi/programs/strangers.c"])
+
+    def compiled(name):
+        run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", tmp_path / name,
+                     top / f"testsuite/mpi/programs/{name}.c"])
+        return tmp_path / name
+    return compiled
+
+
+def test_the_kernel_places_threads_while_others_of_the_process_compute(
+        build, run_program, openmp_program):
+    program = openmp_program("strangers")
     wanted = ["alone 1", "beside one that sleeps 1", "beside one that computes 2",
               "between them 1", "beside one that yields 2", "between them 1",
               "beside one that yields, in one region 2", "afterwards 1"]
@@ -110,11 +119,7 @@ def test_the_kernel_places_threads_while_others_of_the_process_compute(
 
 @pytest.mark.timeout(300)
 def test_a_thread_beside_another_program_runs_on_the_core_of_one_that_sleeps(
-        build, make_variable, run_program, top, tmp_path):
-    if not (build / "lib/invasive/libgomp.so.1").exists():
-        pytest.skip("libgomp-invasive is not built")
-    program = tmp_path / "guest"
-    run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
-                 top / "testsuite/mpi/programs/guest.c"])
+        build, run_program, openmp_program):
+    program = openmp_program("guest")
     done = run_program([build / "invade", TWO_CORES, "--", program, str(TWO_CPUS[1])])
     assert (done.stdout, done.stderr) == ("guests 5, settled 10\n", "")
