@@ -47,9 +47,7 @@ bool gomp_hold_place_on_work (int hold)
 
 bool gomp_hold_place_on_ready (int hold)
 {
-    struct gomp_waiter *w = gomp_ready_overdue(hold);
-    if (!w)
-        w = gomp_ready_pop(hold);
+    struct gomp_waiter *w = gomp_ready_next(hold);
     if (w)
         gomp_waiter_wake(w, hold);
     return w != NULL;

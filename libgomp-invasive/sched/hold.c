@@ -33,17 +33,20 @@ void gomp_hold_yield (void)
     inv_assert(inv_hold == INV_HOLD_NONE);
 }
 
+static struct gomp_waiter waiter_for_core (void)
+{
+    inv_assert(inv_hold == INV_HOLD_NONE);
+    return (struct gomp_waiter){
+        .tid = inv_own_tid(), .core = inv_thread_core(), .needs_hold = true, .hold = INV_HOLD_NONE};
+}
+
 /* Queues for a core for timeout_ns (negative: without limit); then the caller computes without a
  * hold. */
 static void acquire_within (int64_t timeout_ns)
 {
     if (!inv_managed() || gomp_unheld_end())
         return;
-    inv_assert(inv_hold == INV_HOLD_NONE);
-    struct gomp_waiter w = {.tid = inv_own_tid(),
-                            .core = inv_thread_core(),
-                            .needs_hold = true,
-                            .hold = INV_HOLD_NONE};
+    struct gomp_waiter w = waiter_for_core();
     gomp_ready_push(&w);
     gomp_want_cores();
     gomp_waiter_sleep_for(&w, timeout_ns);
@@ -79,13 +82,34 @@ static void hand_over_tickets_first (int hold)
         gomp_hold_handover(hold);
 }
 
+/* Gives the hold to the next ready thread, and queues.  The caller is in the queue before that thread wakes: it may run
+ * at once, in the caller's place, and would have no thread to pass the core on to when it pauses.  (If it called
+ * sched_yield then, the kernel would run it less for milliseconds.)  False: no thread is ready, or the core is asked
+ * back, and the caller still has the hold. */
+static bool pass_on_and_queue (int hold)
+{
+    struct gomp_waiter *next = inv_hold_check(hold) == INV_KEEP ? gomp_ready_next(hold) : NULL;
+    if (!next)
+        return false;
+    struct gomp_waiter w = waiter_for_core();
+    gomp_ready_push(&w);
+    gomp_want_cores();
+    gomp_waiter_wake(next, hold);
+    gomp_waiter_sleep(&w);
+    return true;
+}
+
 void gomp_hold_pause (void)
 {
     if (!inv_managed() || !gomp_holds_core() || !gomp_work_waiting()) {
         inv_kernel_yield();
         return;
     }
-    hand_over_tickets_first(inv_hold_detach());
+    int hold = inv_hold_detach();
+    gomp_work_sources.implicit->publish();
+    if (!gomp_work_sources.implicit->waits() && pass_on_and_queue(hold))
+        return;
+    hand_over_tickets_first(hold);
     gomp_hold_acquire();
 }
 

@@ -101,7 +101,8 @@ static struct gomp_waiter *take_from_orphans (void)
     return w;
 }
 
-struct gomp_waiter *gomp_ready_overdue (int hold)
+/* In one of some calls a thread of another queue, else NULL. */
+static struct gomp_waiter *take_overdue (int hold)
 {
     enum { ORPHANS_EVERY = 8, OTHERS_EVERY = 64 };
     struct gomp_ready_queue *own = queue_of(hold);
@@ -124,6 +125,12 @@ struct gomp_waiter *gomp_ready_pop (int hold)
     struct gomp_ready_queue *own = queue_of(hold);
     struct gomp_waiter *w = take_first(own);
     return w ? w : steal_waiter(own);
+}
+
+struct gomp_waiter *gomp_ready_next (int hold)
+{
+    struct gomp_waiter *w = take_overdue(hold);
+    return w ? w : gomp_ready_pop(hold);
 }
 
 bool gomp_ready_here (int hold)

@@ -23,7 +23,7 @@ extern struct gomp_ready {
         struct gomp_spinlock lock; /* of the list */
         _Atomic unsigned count;    /* its length; written under the lock, read without: a hint */
         _Atomic unsigned taken;    /* threads taken so far; likewise */
-        _Atomic unsigned turns;    /* of gomp_ready_overdue; by the thread that has the core */
+        _Atomic unsigned turns;    /* of gomp_ready_next; by the thread that has the core */
         struct gomp_waiter *first, *last;
     } __attribute__((aligned(64))) queue[INV_MAX_CORES + 1];
 } gomp_ready;
@@ -32,9 +32,9 @@ extern struct gomp_ready {
 extern void gomp_ready_push (struct gomp_waiter *);
 /* Takes a thread for the hold: from its core's queue, else from another's.  NULL: none. */
 extern struct gomp_waiter *gomp_ready_pop (int hold);
-/* Takes a thread of another queue, which might wait in vain while each core serves its own: in one
- * of 8 calls one whose queue no core serves; in one of 64, if there is none, any.  Else NULL. */
-extern struct gomp_waiter *gomp_ready_overdue (int hold);
+/* The same, but in one of 8 calls rather a thread whose queue no core serves, and in one of 64, if there is none, one of
+ * any other queue: these might wait in vain while each core serves its own. */
+extern struct gomp_waiter *gomp_ready_next (int hold);
 /* Takes the waiter, which does not wait for a hold any longer, out of its queue.  False: another
  * thread has taken it, and is about to wake it. */
 extern bool gomp_ready_leave (struct gomp_waiter *);
