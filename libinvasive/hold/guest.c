@@ -150,7 +150,7 @@ struct inv_guest inv_guest_take_in(void)
 
 void inv_guest_leaves(const struct inv_guest *guest)
 {
-    if (guest->tid == 0 || !inv_hold_is_of(guest->core, guest->tid))
+    if (guest->tid == 0)
         return;
     int saved = errno;
     inv_thread_move_back(guest->tid, guest->core, guest->cpu);

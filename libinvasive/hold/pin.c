@@ -326,6 +326,12 @@ void inv_thread_follow_placement(void)
         inv_thread_pin(inv_hold, false);
 }
 
+/* Threads are bound anew when their next hold begins.  relaxed: threads that see it late when a later one does. */
+static void bind_anew(void)
+{
+    atomic_fetch_add_explicit(&shared.placing, 2, memory_order_relaxed);
+}
+
 int inv_thread_move_here(int tid, int core)
 {
     struct inv_cpus here;
@@ -334,14 +340,18 @@ int inv_thread_move_here(int tid, int core)
         return -1;
     inv_cpus_clear(&here);
     inv_cpus_add(&here, (size_t)cpu);
-    /* relaxed: threads that see it late are bound anew when a later hold begins */
-    atomic_fetch_add_explicit(&shared.placing, 2, memory_order_relaxed);
+    bind_anew();
     return inv_cpus_set(tid, &here) == 0 ? cpu : -1;
 }
 
 void inv_thread_move_back(int tid, int core, int cpu)
 {
-    if (!inv_placed_by_kernel() && is_only_on(tid, cpu))
+    if (inv_placed_by_kernel() || !is_only_on(tid, cpu))
+        return;
+    /* It may have begun another hold just before it was moved here, and not know that it was. */
+    if (!inv_hold_is_of(core, tid))
+        bind_anew();
+    if (inv_hold_is_of(core, tid))
         inv_pin(inv_process.table, tid, core);
 }
 

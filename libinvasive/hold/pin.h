@@ -35,7 +35,8 @@ void inv_thread_follow_placement(void);
  * begins another hold, or inv_thread_move_back.  Returns the CPU; -1, and nothing is done, if the
  * thread was not bound to its core: the program or an operator has set its CPUs. */
 int inv_thread_move_here(int tid, int core);
-/* Binds the thread to the core that it holds, unless its CPUs are not that `cpu` any more. */
+/* Binds the thread to that core again, or if it does not hold that any more, when its next hold begins.  Nothing is done
+ * if its CPUs are not that `cpu` any more. */
 void inv_thread_move_back(int tid, int core, int cpu);
 /* The core that the calling thread is pinned to as far as it knows, INV_HOLD_NONE if it is not. */
 int inv_thread_core(void);
