@@ -14,8 +14,8 @@
 extern void gomp_hold_checkpoint (void);
 /* A scheduling point of a thread that waits without sleeping: lets other threads compute. */
 extern void gomp_yield_point (void);
-/* The program calls sched_yield (struct inv_give_way.yield), as in a loop in which an implicit task of OpenBLAS waits
- * for another: a scheduling point there. */
+/* The program calls sched_yield (struct inv_give_way.yield): a scheduling point, if implicit tasks of the function wait
+ * for each other in such loops (enum gomp_yields). */
 extern bool gomp_program_yields (void);
 /* Would a yield point let another thread of this process run? */
 extern bool gomp_others_could_run (void);

@@ -48,7 +48,8 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
         SET(h->shared_ns, 0);
         SET(h->stalled, false);
         SET(h->loops, GOMP_NOT_SEARCHED);
-        SET(h->yields, false);
+        SET(h->yields, GOMP_YIELDS_UNKNOWN);
+        SET(h->yielded, 0);
         SET(h->in_order_ns, 0);
         SET(h->apart_ns, 0);
         SET(h->waits, 0);
@@ -135,21 +136,31 @@ static bool has_loops (struct gomp_history *h, struct gomp_region *region)
     return GET(h->loops) != GOMP_NO_LOOPS;
 }
 
-bool gomp_history_yields (void (*fn) (void *))
+enum gomp_yields gomp_history_yields (void (*fn) (void *), uint32_t epoch)
 {
+    enum { ENOUGH = 256 }; /* some 0.2 ms */
     struct gomp_history *h = gomp_history_of(fn);
+    enum gomp_yields yields = GET(h->yields);
+    if (yields != GOMP_YIELDS_UNKNOWN)
+        return yields;
     if (GET(h->loops) == GOMP_NOT_SEARCHED)
         SET(h->loops, gomp_loops_near(fn));
-    if (GET(h->loops) != GOMP_YIELDING_LOOPS)
-        return false;
-    if (!GET(h->yields))
-        SET(h->yields, true);
-    return true;
+    uint64_t yielded = GET(h->yielded), calls = (uint32_t)yielded == epoch ? (yielded >> 32) + 1 : 1;
+    SET(h->yielded, calls << 32 | epoch);
+    if (GET(h->loops) == GOMP_YIELDING_LOOPS)
+        yields = GOMP_YIELDS_KNOWN;
+    else if (calls >= ENOUGH) {
+        yields = GOMP_YIELDS_SEEN;
+        SET(h->patience_ns, 0);
+        SET(h->suspicion, GOMP_SPINS);
+    }
+    SET(h->yields, yields);
+    return yields;
 }
 
 bool gomp_history_spins (struct gomp_history *h, struct gomp_region *region)
 {
-    if (GET(h->yields))
+    if (GET(h->yields) == GOMP_YIELDS_KNOWN)
         return false;
     enum gomp_suspicion suspicion = GET(h->suspicion);
     if (suspicion != GOMP_SPINS && GET(h->stalled) && has_loops(h, region)) {

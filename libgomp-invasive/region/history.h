@@ -31,6 +31,16 @@ enum gomp_suspicion {
     GOMP_SPINS
 };
 
+/* Do implicit tasks of the function wait for each other in loops that call sched_yield? */
+enum gomp_yields {
+    GOMP_YIELDS_UNKNOWN,
+    /* In OpenBLAS or BLIS, whose loops may be left for another context. */
+    GOMP_YIELDS_KNOWN,
+    /* They have been seen to.  What else such code does is not known: the next implicit task might meet thread-local
+     * data in the midst of a change.  So they are kernel threads in later regions, and cores pass between these. */
+    GOMP_YIELDS_SEEN
+};
+
 struct gomp_history {
     _Atomic(void (*) (void *)) fn;
     /* How long an implicit task may take, in CPU time of the process, before the watchdog thinks
@@ -43,9 +53,10 @@ struct gomp_history {
     /* enum gomp_loops (objects.h): loops in the code near the function.  Writers: masters, and
      * implicit tasks that call sched_yield. */
     _Atomic uint8_t loops;
-    /* Implicit tasks have called sched_yield, in GOMP_YIELDING_LOOPS.  Writers: such tasks
-     * (gomp_history_yields). */
-    _Atomic bool yields;
+    /* enum gomp_yields.  Writers, of the next one too: implicit tasks that call sched_yield (gomp_history_yields). */
+    _Atomic uint8_t yields;
+    /* How often they have done so in one region: epoch, calls * 2^32.  Some calls may be missing. */
+    _Atomic uint64_t yielded;
     /* Core time that a region takes, waiting and switching included: a mean over some regions, the
      * latest most; 0: not known.  Writers, of the next one too: masters at the end of a region
      * (gomp_history_region_ends). */
@@ -93,10 +104,10 @@ extern bool gomp_history_prefers_alone (struct gomp_history *, struct gomp_regio
 /* Do implicit tasks of the region's function wait for each other in loops of their own, as far as is known?  Once
  * the watchdog has had to help such a region the code near the function is searched.  Called by the master. */
 extern bool gomp_history_spins (struct gomp_history *, struct gomp_region *);
-/* An implicit task of a region of this function calls sched_yield: is it OpenBLAS or BLIS, in loops in which threads
- * wait for each other?  There a hand-over of the core is worth its cost (doc/measurements.md), and the function does
- * not count as one that spins.  Looked for once. */
-extern bool gomp_history_yields (void (*fn) (void *));
+/* An implicit task of a region of this function calls sched_yield, while other implicit tasks wait for a core.  In
+ * loops in which they wait for each other a hand-over of the core is worth its cost (doc/measurements.md): in OpenBLAS
+ * and BLIS, which is looked for once, and where a region has had so many calls that its implicit tasks do wait. */
+extern enum gomp_yields gomp_history_yields (void (*fn) (void *), uint32_t epoch);
 /* A region of this function was left to the master's core and was not over soon: no further region
  * is.  Its implicit tasks may wait for each other.  Called by the watchdog, and by a thread that
  * gives the core up. */

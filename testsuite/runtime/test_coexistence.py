@@ -160,6 +160,68 @@ def test_threads_of_openblas_that_wait_by_sched_yield_take_turns(
     assert done.stdout.split() == count * [str(3 * sum(range(1, 1001)))]
 
 
+# Another library, of a name that is not known, in whose threads a third one calls sched_yield: that
+# one has data of each thread, which no other thread finds in the midst of a change.
+PAUSE = r"""
+#include <sched.h>
+#include <stdlib.h>
+static __thread int inside;
+void pause_once(void)
+{
+    if (inside++)
+        abort();
+    sched_yield();
+    inside--;
+}
+"""
+TURNS = r"""
+#include <omp.h>
+void pause_once(void);
+long turns(int rounds, long *pauses)
+{
+    int turn = 0;
+    long sum = 0, paused = 0;
+#pragma omp parallel num_threads(3) reduction(+ : paused)
+    for (int round = 0; round < rounds; round++) {
+        for (; __atomic_load_n(&turn, __ATOMIC_ACQUIRE) % 3 != omp_get_thread_num(); paused++)
+            pause_once();
+        sum += round;
+        __atomic_fetch_add(&turn, 1, __ATOMIC_RELEASE);
+    }
+    *pauses += paused;
+    return sum;
+}
+"""
+TURNS_USER = r"""
+#include <stdio.h>
+long turns(int rounds, long *pauses);
+int main(void)
+{
+    long sum = 0, before = 0, pauses = 0;
+    for (int region = 0; region < 10; region++)
+        turns(100, &before);
+    for (int region = 0; region < 100; region++)
+        sum += turns(100, &pauses);
+    printf("%ld %ld\n", sum, pauses);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("condition", MANY)
+def test_threads_that_wait_by_sched_yield_hand_over_their_core(
+        condition, in_condition, run_program, tmp_path):
+    pause = compile_text(tmp_path / "libpause.so", PAUSE, "-shared", "-fPIC")
+    turns = compile_text(tmp_path / "libturns.so", TURNS, "-fopenmp", "-shared", "-fPIC")
+    program = compile_text(tmp_path / "user", TURNS_USER, turns, pause, f"-Wl,-rpath,{tmp_path}")
+    words, environment, count = in_condition(condition)
+    lines = run_program([*words, program], env=environment, timeout=90).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == count * [str(100 * 3 * sum(range(100)))]
+    if condition == "one-core":
+        (line,) = lines
+        assert int(line.split()[1]) < 10 * 100 * 300, "pauses for each turn"
+
+
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("condition", MANY)
 def test_numpy_and_scikit_learn_compute_what_they_do_with_the_stock_library(
