@@ -5,8 +5,8 @@
  *
  * The dispatcher (resolve.c, shim-entries.c) is preloaded.  It exports MPI_X and PMPI_X, each of
  * which jumps to where its entry points: to the MPI library's own function in a process that is not
- * managed (a load and an indirect jump are then all that the shim costs), to the wrapper in one
- * that is.  It passes machine words and knows no MPI's types.
+ * managed (a load, a test and an indirect jump are then all that the shim costs), to the wrapper in
+ * one that is.  It passes machine words and knows no MPI's types.
  *
  * The wrappers are in a variant, a library for each binary interface, compiled from one source with
  * that interface's mpi.h.  The dispatcher loads the one that fits the MPI library which it finds at
@@ -51,10 +51,12 @@ struct shim_variant {
 
 enum shim_level { SHIM_MPI, SHIM_PMPI, SHIM_LEVELS };
 
-/* Where the entries jump to: at first to functions that resolve them. */
+enum { SHIM_NAME_BYTES = 48 }; /* the longest name, of a Fortran function, has 39 characters */
+
+/* Where the entries jump to; NULL: not resolved yet.  Written by set_entry (resolve.c). */
 extern void *_Atomic shim_entry[SHIM_LEVELS][SHIM_CALLS];
 /* "PMPI_Send", and so on. */
-extern const char *const shim_names[SHIM_CALLS];
+extern const char shim_names[SHIM_CALLS][SHIM_NAME_BYTES];
 
 /* Finds the MPI library and fills the entries.  Returns the function for this call, which the code
  * at `caller` has made; never NULL: if no library has the function the process ends, as it does
@@ -65,14 +67,14 @@ void *shim_resolve(enum shim_level level, enum shim_call call, const void *calle
 #if (defined(__x86_64__) || defined(__aarch64__)) && defined(__ELF__)
 #define SHIM_FORTRAN
 extern void *_Atomic shim_fortran_entry[];
-extern const char *const shim_fortran_names[];
+extern const char shim_fortran_names[][SHIM_NAME_BYTES];
 /* Where this thread's latest Fortran call of MPI came from; NULL once a guard has taken it. */
 extern __thread const void *shim_caller;
 /* As shim_resolve, for the Fortran function with this number in shim_fortran_names. */
 void *shim_resolve_fortran(unsigned number, const void *caller);
 #endif
 
-/* The function that an entry leads to now. */
+/* The function that an entry leads to now; NULL: it is to be resolved. */
 static inline void *shim_target(enum shim_level level, enum shim_call call)
 {
     /* acquire: partner is the release store in set_entry (resolve.c) */

@@ -55,11 +55,13 @@ def numbers(functions):
 
 
 def entries(functions):
-    """The dispatcher's entries.  What an entry points to at first looks the function up, slowly."""
+    """The dispatcher's entries.  One that leads nowhere yet looks the function up, slowly.  The
+    tables hold no addresses, since each process would relocate these, also one without MPI."""
     entered = [f for f in functions if f.kind != "use"]
     yield '#include "mpi-shim/dispatch/entry.h"\n'
-    yield '#define EXPORT __attribute__((visibility("default")))\n'
-    yield "const char *const shim_names[SHIM_CALLS] = {"
+    yield '#define EXPORT __attribute__((visibility("default")))'
+    yield "#define FIRST __attribute__((noinline, cold))\n"
+    yield "const char shim_names[SHIM_CALLS][SHIM_NAME_BYTES] = {"
     yield from (f'    "PMPI_{f.name}",' for f in entered)
     yield "};\n"
     for f in entered:
@@ -68,37 +70,35 @@ def entries(functions):
         types = ", ".join(["uintptr_t"] * len(words)) or "void"
         for level in ("MPI", "PMPI"):
             where = f"SHIM_{level}, SHIM_CALL_{f.name}"
-            yield f"static int first_{level}_{f.name}({params})\n{{"
+            yield f"static int FIRST first_{level}_{f.name}({params})\n{{"
             yield f"    int (*call)({types}) =\n        shim_resolve({where},"
             yield "                     __builtin_return_address(0));"
             yield f"    return call({', '.join(words)});\n}}\n"
             yield f"EXPORT int {level}_{f.name}({params});"
             yield f"EXPORT int {level}_{f.name}({params})\n{{"
             yield f"    int (*call)({types}) = shim_target({where});"
+            yield "    if (__builtin_expect(!call, 0))"
+            yield f"        return first_{level}_{f.name}({', '.join(words)});"
             yield f"    return call({', '.join(words)});\n}}\n"
-    yield "void *_Atomic shim_entry[SHIM_LEVELS][SHIM_CALLS] = {"
-    for level in ("MPI", "PMPI"):
-        yield "    {"
-        yield from (f"        (void *)first_{level}_{f.name}," for f in entered)
-        yield "    },"
-    yield "};"
+    yield "void *_Atomic shim_entry[SHIM_LEVELS][SHIM_CALLS];"
 
 
 # What an entry of a Fortran function does: notes its return address in shim_caller and jumps to
-# where shim_fortran_entry[number] points, by registers that hold no value between a call and a
-# function's first instruction.  ldar: partner is the release store in shim_resolve_fortran.
+# where shim_fortran_entry[number] points, or to shim_fortran_first_NUMBER if that is 0, by registers
+# that hold no value between a call and a function's first instruction.  ldar: partner is the release
+# store in shim_resolve_fortran.
 FORTRAN_ENTRY = {
     "__x86_64__": ("mov (%rsp), %rax", "mov shim_caller@gottpoff(%rip), %r11",
                    "mov %rax, %fs:(%r11)",
-                   "jmp *shim_fortran_entry + 8 * \\\\number(%rip)"),
+                   "mov shim_fortran_entry + 8 * \\\\number(%rip), %r11", "test %r11, %r11",
+                   "jz shim_fortran_first_\\\\number", "jmp *%r11"),
     "__aarch64__": ("adrp x16, :gottprel:shim_caller", "ldr x16, [x16, :gottprel_lo12:shim_caller]",
                     "mrs x17, tpidr_el0", "str x30, [x17, x16]",
                     "adrp x16, shim_fortran_entry + 8 * \\\\number",
                     "add x16, x16, :lo12:shim_fortran_entry + 8 * \\\\number",
-                    "ldar x16, [x16]", "br x16"),
+                    "ldar x16, [x16]", "cbz x16, shim_fortran_first_\\\\number", "br x16"),
 }
-# What shim_fortran_entry[number] points to at first: code that looks the function up (fortran.c),
-# by its number.
+# Where an entry leads at first: code that looks the function up (fortran.c), by its number.
 FORTRAN_FIRST = {
     "__x86_64__": ("mov $\\\\number, %eax", "jmp shim_fortran_first"),
     "__aarch64__": ("mov w17, \\\\number", "b shim_fortran_first"),
@@ -110,7 +110,7 @@ def fortran(functions):
     names = [f"mpi_{f.name.lower()}_{suffix}" for f in functions if f.kind != "use"
              for suffix in ("", "f08_", "f08ts_")]
     yield '#include "mpi-shim/dispatch/entry.h"\n\n#ifdef SHIM_FORTRAN'
-    yield "const char *const shim_fortran_names[] = {"
+    yield "const char shim_fortran_names[][SHIM_NAME_BYTES] = {"
     yield from (f'    "{name}",' for name in names)
     yield "};\n"
     for i, processor in enumerate(FORTRAN_ENTRY):
@@ -124,10 +124,7 @@ def fortran(functions):
     yield "#endif\n__asm__(MACRO"
     yield from (f'        "shim_fortran {name}, {i}\\n"' for i, name in enumerate(names))
     yield '        ".purgem shim_fortran\\n");\n'
-    yield from (f"extern char shim_fortran_first_{i}[];" for i in range(len(names)))
-    yield "void *_Atomic shim_fortran_entry[] = {"
-    yield from (f"    shim_fortran_first_{i}," for i in range(len(names)))
-    yield "};\n#endif"
+    yield f"void *_Atomic shim_fortran_entry[{len(names)}];\n#endif"
 
 
 # Functions that end a handle of which the shim has a record, and the argument with that handle.
