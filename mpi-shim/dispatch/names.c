@@ -80,20 +80,24 @@ static uintptr_t value_of(const struct link_map *map, ElfW(Sxword) tag)
 }
 
 /* The dynamic linker has added the base already, but to the kernel's own object. */
-static const void *address_of(const struct link_map *map, ElfW(Sxword) tag)
+static const void *address_in(const struct link_map *map, uintptr_t value)
 {
-    uintptr_t value = value_of(map, tag);
     return (const void *)(value && value < map->l_addr ? map->l_addr + value : value);
 }
 
 static bool read_object(struct object *o, const struct link_map *map)
 {
-    o->base = map->l_addr;
-    o->symbols = address_of(map, DT_SYMTAB);
-    o->strings = address_of(map, DT_STRTAB);
-    o->versions = address_of(map, DT_VERSYM);
-    o->gnu_hash = address_of(map, DT_GNU_HASH);
-    o->hash = address_of(map, DT_HASH);
+    *o = (struct object){.base = map->l_addr};
+    for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+        const void *address = address_in(map, d->d_un.d_ptr);
+        switch (d->d_tag) {
+        case DT_SYMTAB: o->symbols = address; break;
+        case DT_STRTAB: o->strings = address; break;
+        case DT_VERSYM: o->versions = address; break;
+        case DT_GNU_HASH: o->gnu_hash = address; break;
+        case DT_HASH: o->hash = address; break;
+        }
+    }
     return o->symbols && o->strings && (o->gnu_hash || o->hash);
 }
 
@@ -194,9 +198,9 @@ static void set_state(uint32_t symbol, unsigned state)
 static uint32_t last_symbol(void)
 {
     struct gnu_table t = read_gnu_table(objects.ours.gnu_hash);
-    uint32_t last = t.first;
-    for (uint32_t i = 0; i < t.nbuckets; i++)
-        last = t.buckets[i] > last ? t.buckets[i] : last;
+    uint32_t last = 0;
+    for (uint32_t i = t.nbuckets; i > 0 && !last; i--) /* symbols are sorted by bucket */
+        last = t.buckets[i - 1];
     while (!(t.hashes[last - t.first] & 1))
         last++;
     return last;
@@ -227,16 +231,14 @@ static void close_table(const struct scan *scan)
         protect_pages(from, from + scan->end * sizeof *objects.ours.versions, PROT_READ);
 }
 
-/* Does the object define functions of MPI, or the one by which MPICH polls? */
-static bool is_provider(const struct object *o)
+enum { PROVIDED = 5 };
+
+/* Does the object define one of these functions? */
+static bool is_provider(const struct object *o, const struct name names[PROVIDED])
 {
-    static const char *const names[] = {"PMPI_Init", "MPI_Init", "mpi_init_", "mpi_init_f08_",
-                                        "ucp_worker_progress"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct name name = name_of(names[i]);
-        if (find_symbol(o, &name))
+    for (int i = 0; i < PROVIDED; i++)
+        if (find_symbol(o, &names[i]))
             return true;
-    }
     return false;
 }
 
@@ -272,9 +274,13 @@ static const struct link_map *first_unseen(void)
 
 static void scan_objects(struct scan *scan)
 {
+    /* Functions of MPI, and the one by which MPICH polls. */
+    const struct name provided[PROVIDED] = {name_of("PMPI_Init"), name_of("MPI_Init"),
+                                            name_of("mpi_init_"), name_of("mpi_init_f08_"),
+                                            name_of("ucp_worker_progress")};
     for (const struct link_map *map = first_unseen(); map; map = map->l_next) {
         struct object o;
-        if (map->l_addr != objects.ours.base && read_object(&o, map) && is_provider(&o))
+        if (map->l_addr != objects.ours.base && read_object(&o, map) && is_provider(&o, provided))
             show_names_of(&o, scan);
         objects.seen.map = map;
         objects.seen.section = map->l_ld;
@@ -341,9 +347,15 @@ static void mend_object(const struct link_map *map)
     struct object o;
     if (map->l_addr == objects.ours.base || !read_object(&o, map))
         return;
-    mend_references(&o, address_of(map, DT_RELA), value_of(map, DT_RELASZ));
+    /* The first DT_RELACOUNT ones refer to the object itself. */
+    size_t relative = value_of(map, DT_RELACOUNT) * sizeof(ElfW(Rela));
+    size_t all = value_of(map, DT_RELASZ);
+    const char *rela = address_in(map, value_of(map, DT_RELA));
+    if (rela && relative < all)
+        mend_references(&o, (const void *)(rela + relative), all - relative);
     if (value_of(map, DT_PLTREL) == DT_RELA)
-        mend_references(&o, address_of(map, DT_JMPREL), value_of(map, DT_PLTRELSZ));
+        mend_references(&o, address_in(map, value_of(map, DT_JMPREL)),
+                        value_of(map, DT_PLTRELSZ));
 }
 
 static bool find_ours(void)
@@ -366,9 +378,9 @@ static void (*scan_at_start(void))(void)
     struct name loaded = name_of("__gmon_start__");
     if (!find_ours() || !open_table(&scan))
         return do_nothing;
+    ElfW(Half) *state = (ElfW(Half) *)objects.ours.versions; /* read by this thread only, yet */
     for (uint32_t i = read_gnu_table(objects.ours.gnu_hash).first; i < scan.end; i++)
-        if (objects.ours.versions[i] == OF_MPI)
-            set_state(i, HIDDEN);
+        state[i] = state[i] == OF_MPI ? HIDDEN : state[i];
     scan_objects(&scan);
     for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next)
         mend_object(map);
