@@ -23,11 +23,11 @@
 enum { JOIN_TIMEOUT_S = 5, NODE_TRIES = 1000, CUT_OFF_TRIES = 5 };
 
 static struct {
-    /* What the environment said when we were loaded, if this is not the launch's first node.  Writer:
-     * read_launch, before a thread can ask */
+    /* What the environment said when we were loaded; void unless has_launch.  Writer: read_launch,
+     * before a thread can ask */
     struct inv_launch launch;
-    bool elsewhere;
-    /* The file that this library was loaded from, NULL unknown; only of a process on a further node.
+    bool has_launch;
+    /* The file that this library was loaded from, NULL unknown; only with has_launch.
      * Written by the constructor: dladdr waits for the loader's lock, whose holder may be waiting for us
      * (the constructor of a plugin that uses OpenMP).  Read by rmd_path */
     const char *own_file;
@@ -107,6 +107,17 @@ static int connect_to_node(void)
     return -1;
 }
 
+/* Is this a further node of the launch, not the one on which invade runs?  Asked only if the rmd of
+ * INVASIVE_SOCKET cannot be reached: the node's number takes 25 us to find, and few processes need
+ * it.  errno is kept. */
+static bool is_further_node(void)
+{
+    int error = errno;
+    bool further = manager.has_launch && manager.launch.node != inv_node_id();
+    errno = error;
+    return further;
+}
+
 /* Connects to the rmd of this process: the one that INVASIVE_SOCKET names, or on a further node of
  * the launch that node's.  Sets *where to its socket's name.  -1 with errno; errno 0: stderr has
  * been told the reason. */
@@ -114,7 +125,7 @@ static int reach_manager(const char **where)
 {
     *where = inv_getenv("INVASIVE_SOCKET");
     int fd = connect_to_service(*where);
-    if (fd >= 0 || !manager.elsewhere)
+    if (fd >= 0 || !is_further_node())
         return fd;
     *where = manager.launch.socket;
     return connect_to_node();
@@ -206,7 +217,7 @@ static bool environment_wants(void)
     if (!where || !*where || inv_switched_off() || inv_getenv(INV_STOCK_VARIABLE))
         return false;
     int fd = connect_to_service(where);
-    if (fd < 0 && manager.elsewhere)
+    if (fd < 0 && is_further_node())
         return node_answers();
     if (fd < 0) {
         complain_unreachable(where);
@@ -234,7 +245,7 @@ bool inv_send_to_manager(const struct inv_request *request, size_t bytes)
     INV_UNDISTURBED;
     const char *where = inv_getenv("INVASIVE_SOCKET");
     int fd = connect_to(where);
-    if (fd < 0 && manager.elsewhere)
+    if (fd < 0 && is_further_node())
         fd = connect_to(manager.launch.socket);
     if (fd < 0)
         return false;
@@ -251,9 +262,8 @@ bool inv_send_to_manager(const struct inv_request *request, size_t bytes)
 static void __attribute__((constructor(101))) read_launch(void)
 {
     const char *text = inv_getenv("INVASIVE_LAUNCH");
-    manager.elsewhere =
-        text && inv_launch_parse(&manager.launch, text) && manager.launch.node != inv_node_id();
+    manager.has_launch = text && inv_launch_parse(&manager.launch, text);
     Dl_info own;
-    if (manager.elsewhere && dladdr((void *)read_launch, &own))
+    if (manager.has_launch && dladdr((void *)read_launch, &own))
         manager.own_file = own.dli_fname;
 }
