@@ -15,10 +15,15 @@
 #define gomp_init_num_threads upstream_init_num_threads
 #define gomp_dynamic_max_threads upstream_dynamic_max_threads
 #define omp_get_num_procs upstream_omp_get_num_procs
+/* Upstream sizes the mask of its first question to the kernel by the configured processors, for which the C library
+ * reads a file of /sys, in each process.  It asks again with a larger mask if this many are too few. */
+enum { PROCESSORS_AT_FIRST = 64 };
+#define sysconf(name) ((name) == _SC_NPROCESSORS_CONF ? PROCESSORS_AT_FIRST : sysconf(name))
 #pragma push_macro("ialias")
 #undef ialias
 #define ialias(fn)
 #include <config/linux/proc.c>
+#undef sysconf
 #pragma pop_macro("ialias")
 #undef gomp_init_num_threads
 #undef gomp_dynamic_max_threads
