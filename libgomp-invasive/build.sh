@@ -164,7 +164,8 @@ for object in $ours; do echo "-include .deps/${object%.lo}.Plo"; done >ours.mk
 env -u MAKEFLAGS -u MAKELEVEL make -f Makefile -f ours.mk $jobs search_path="$path" \
     EXTRA_libgomp_la_DEPENDENCIES="$ours" \
     LIBS="$ours -L$libinvasive -l:libinvasive-process.so" \
-    XLDFLAGS="-Wl,-z,defs -Wl,-z,nodelete -Wl,-rpath,'\$\$ORIGIN'" libgomp.la >make.log 2>&1 ||
+    XLDFLAGS="-Wl,-z,defs -Wl,-z,nodelete -Wl,-z,lazy -Wl,-z,noseparate-code -Wl,-rpath,'\$\$ORIGIN'" \
+    libgomp.la >make.log 2>&1 ||
     { tail -n 30 make.log >&2; die "building libgomp failed; see $work/make.log"; }
 # If a release has such a header beside its sources, upstream's would silently replace the overlay's.
 for header in bar.h simple-bar.h doacross.h; do
