@@ -48,7 +48,7 @@ struct object {
     const char *strings; /* of the dynamic section; the last byte is 0 */
     size_t string_bytes;
     const char *name, *path; /* as it was asked for, "" the program; where it is */
-    const char *origin;      /* the path whose directory is $ORIGIN */
+    const char *origin;      /* the path whose directory is $ORIGIN; NULL: not asked for yet */
     const struct object *loader; /* the object that needs it; NULL the program */
 };
 
@@ -59,17 +59,18 @@ struct needs {
     const char *name[VERSIONS];
 };
 
-/* In memory of its own, so that no allocator and little of the caller's stack is used. */
+/* In memory of its own, so that no allocator and little of the caller's stack is used.  What each
+ * inspection writes comes first: a page of it costs a fault. */
 struct walk {
-    struct object objects[OBJECTS];
     unsigned count;
+    size_t path_bytes;
     struct object openmp, cache; /* our libgomp.so.1; the file CACHE.  base NULL: not there */
     const char *library_path, *preload;
     const char *interpreter; /* the program's dynamic linker */
     struct needs needs;      /* of the object that is looked at */
-    char path[PATH_MAX];     /* where an object is looked for */
+    struct object objects[OBJECTS];
+    char path[PATH_MAX]; /* where an object is looked for */
     char paths[PATHS_BYTES];
-    size_t path_bytes;
 };
 
 /* --- one file */
@@ -361,7 +362,24 @@ static const char *keep_path(struct walk *w, const char *path, size_t length)
     return kept;
 }
 
-/* Adds the file at `path` to the process's objects, if it is a native ELF file. */
+/* Adds a mapped file to the process's objects, if it is a native ELF file, else unmaps it. */
+static bool add_object(struct walk *w, struct object *o, const char *name,
+                       const struct object *loader)
+{
+    const char *kept = read_header(o) ? keep_path(w, o->path, strlen(o->path)) : NULL;
+    if (!kept) {
+        unmap_file(o);
+        return false;
+    }
+    o->path = kept;
+    o->origin = loader ? kept : NULL;
+    o->name = name;
+    o->loader = loader;
+    w->objects[w->count++] = *o;
+    return true;
+}
+
+/* Adds the file at `path`, unless it is there already.  False: it cannot be loaded. */
 static bool load_object(struct walk *w, const char *path, const char *name,
                         const struct object *loader)
 {
@@ -371,30 +389,44 @@ static bool load_object(struct walk *w, const char *path, const char *name,
     bool known = false;
     for (unsigned i = 0; i < w->count; i++)
         known = known || (w->objects[i].device == o.device && w->objects[i].inode == o.inode);
-    const char *kept = !known && read_header(&o) ? keep_path(w, path, strlen(path)) : NULL;
-    if (!kept) {
-        unmap_file(&o);
-        return known;
-    }
-    o.path = o.origin = kept;
-    o.name = name;
-    o.loader = loader;
-    w->objects[w->count++] = o;
+    if (!known)
+        return add_object(w, &o, name, loader);
+    unmap_file(&o);
     return true;
 }
 
-/* DIRECTORY/NAME, with $ORIGIN at the front replaced.  False: too long, or another $WORD. */
-static bool join_path(char *path, const char *directory, size_t length, const char *name,
+/* The dynamic linker takes the program's $ORIGIN from /proc/self/exe, in which all symbolic links
+ * are resolved, and that of a library from the path where it was found.  Overwrites w->path. */
+static const char *find_origin(struct walk *w)
+{
+    struct object *program = &w->objects[0];
+    char link[32];
+    int fd = program->origin ? -1 : open(program->path, O_PATH | O_CLOEXEC);
+    if (fd >= 0) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(link, w->path, sizeof w->path);
+        close(fd);
+        program->origin = n > 0 && w->path[0] == '/' ? keep_path(w, w->path, (size_t)n) : NULL;
+    }
+    if (!program->origin)
+        program->origin = program->path;
+    return program->origin;
+}
+
+/* DIRECTORY/NAME in w->path, with $ORIGIN at the front replaced.  False: too long, or another
+ * $WORD. */
+static bool join_path(struct walk *w, const char *directory, size_t length, const char *name,
                       const struct object *owner)
 {
     static const char *const origins[] = {"$ORIGIN", "${ORIGIN}"};
-    const char *slash = owner ? strrchr(owner->origin, '/') : NULL;
+    char *path = w->path;
     int n = 0;
     for (int i = 0; i < 2; i++) {
         size_t bytes = strlen(origins[i]);
         if (length >= bytes && !strncmp(directory, origins[i], bytes)) {
-            n = slash ? snprintf(path, PATH_MAX, "%.*s", (int)(slash - owner->origin),
-                                 owner->origin)
+            const char *origin = !owner ? "" : owner->loader ? owner->origin : find_origin(w);
+            const char *slash = strrchr(origin, '/');
+            n = slash ? snprintf(path, PATH_MAX, "%.*s", (int)(slash - origin), origin)
                       : snprintf(path, PATH_MAX, ".");
             directory += bytes;
             length -= bytes;
@@ -413,7 +445,7 @@ static bool search_list(struct walk *w, const char *list, const char *name,
 {
     while (list && *list) {
         size_t length = strcspn(list, ":;");
-        if (join_path(w->path, list, length, name, owner) && load_object(w, w->path, name, loader))
+        if (join_path(w, list, length, name, owner) && load_object(w, w->path, name, loader))
             return true;
         list += length + (list[length] != '\0');
     }
@@ -608,7 +640,7 @@ static const struct object *find_c_library(struct walk *w)
     const char *slash = strrchr(w->interpreter, '/');
     bool found = search_named(w, C_LIBRARY, program);
     if (!found && slash &&
-        join_path(w->path, w->interpreter, (size_t)(slash - w->interpreter), C_LIBRARY, NULL))
+        join_path(w, w->interpreter, (size_t)(slash - w->interpreter), C_LIBRARY, NULL))
         found = load_object(w, w->path, C_LIBRARY, program);
     return found && w->count == 2 ? &w->objects[1] : NULL;
 }
@@ -657,50 +689,28 @@ static enum inv_image_fit judge_program(struct walk *w, struct inv_image *image)
     return needs_newer_openmp(w, image) ? INV_IMAGE_OPENMP : INV_IMAGE_FITS;
 }
 
-/* The dynamic linker takes the program's $ORIGIN from /proc/self/exe, in which all symbolic links
- * are resolved, and that of a library from the path where it was found. */
-static void resolve_origin(struct walk *w, struct object *program)
+/* Of the mapped image->file, which is unmapped, or belongs to the process's objects. */
+static enum inv_image_fit judge_elf(struct walk *w, struct inv_image *image, struct object *file)
 {
-    char link[32];
-    int fd = open(program->path, O_PATH | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, w->path, sizeof w->path);
-    close(fd);
-    const char *kept = n > 0 && w->path[0] == '/' ? keep_path(w, w->path, (size_t)n) : NULL;
-    if (kept)
-        program->origin = kept;
+    if (!is_native(file)) {
+        snprintf(image->need, sizeof image->need,
+                 "it is for another kind of processor, or of %d bits",
+                 file->base[EI_CLASS] == ELFCLASS32 ? 32 : 64);
+        unmap_file(file);
+        return INV_IMAGE_FOREIGN;
+    }
+    return add_object(w, file, "", NULL) ? judge_program(w, image) : INV_IMAGE_FITS;
 }
 
-static enum inv_image_fit judge_file(struct walk *w, struct inv_image *image)
-{
-    struct object file;
-    if (!map_file(&file, image->file))
-        return INV_IMAGE_FITS;
-    bool elf = is_elf(&file), native = elf && is_native(&file);
-    if (elf && !native)
-        snprintf(image->need, sizeof image->need, "it is for another kind of processor, or of %d bits",
-                 file.base[EI_CLASS] == ELFCLASS32 ? 32 : 64);
-    unmap_file(&file);
-    if (!native)
-        return elf ? INV_IMAGE_FOREIGN : INV_IMAGE_FITS;
-    if (!load_object(w, image->file, "", NULL))
-        return INV_IMAGE_FITS;
-    resolve_origin(w, &w->objects[0]);
-    return judge_program(w, image);
-}
-
-/* image->file, a script that begins with #!: put its interpreter there.  False: it is none. */
-static bool follow_script(struct inv_image *image)
+/* Of a mapped script that begins with #!, puts the interpreter into image->file.  False: it is
+ * none. */
+static bool follow_script(const struct object *file, struct inv_image *image)
 {
     char line[SCRIPT_LINE_BYTES];
-    int fd = open(image->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
-    if (fd >= 0)
-        close(fd);
-    if (n < 3 || line[0] != '#' || line[1] != '!')
+    size_t n = file->size < sizeof line - 1 ? file->size : sizeof line - 1;
+    if (n < 3 || file->base[0] != '#' || file->base[1] != '!')
         return false;
+    memcpy(line, file->base, n);
     line[n] = '\0';
     line[strcspn(line, "\n")] = '\0';
     const char *start = line + 2 + strspn(line + 2, " \t");
@@ -712,14 +722,27 @@ static bool follow_script(struct inv_image *image)
     return true;
 }
 
+static enum inv_image_fit judge_file(struct walk *w, struct inv_image *image)
+{
+    struct object file;
+    for (int scripts = 0; map_file(&file, image->file); scripts++) {
+        if (is_elf(&file))
+            return judge_elf(w, image, &file);
+        bool script = scripts < SCRIPTS && follow_script(&file, image);
+        unmap_file(&file);
+        if (!script)
+            break;
+    }
+    return INV_IMAGE_FITS;
+}
+
 void inv_image_inspect(struct inv_image *image, const char *file, const char *preload,
                        const char *library_path)
 {
     int error = errno;
-    *image = (struct inv_image){.fit = INV_IMAGE_FITS};
+    image->fit = INV_IMAGE_FITS;
+    image->object[0] = image->need[0] = '\0';
     int n = snprintf(image->file, sizeof image->file, "%s", file);
-    for (int i = 0; i < SCRIPTS && follow_script(image); i++)
-        ;
     struct walk *w = mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (n < (int)sizeof image->file && w != MAP_FAILED) {
