@@ -134,13 +134,11 @@ AC_ARG_WITH([systemdsystemunitdir],
     [where systemd units are installed @<:@as pkg-config systemd says, below the prefix@:>@])],
   [], [with_systemdsystemunitdir=yes])
 LIBSYSTEMD_CFLAGS=
-LIBSYSTEMD_LIBS=
 SYSTEMD_TYPE=exec
 inv_systemd="no (rmd does not notify it: install package libsystemd-dev)"
 AC_MSG_CHECKING([for libsystemd])
 AS_IF([test "x$with_libsystemd" != xno && $PKG_CONFIG --exists 'libsystemd >= 227'],
   [LIBSYSTEMD_CFLAGS=`$PKG_CONFIG --cflags libsystemd`
-   LIBSYSTEMD_LIBS=`$PKG_CONFIG --libs libsystemd`
    SYSTEMD_TYPE=notify
    inv_systemd=`$PKG_CONFIG --modversion libsystemd`
    AC_DEFINE([HAVE_LIBSYSTEMD], [1], [systemd/sd-daemon.h is there])
@@ -173,7 +171,6 @@ AS_IF([test "x$inv_units_below" != x], [
   sysusersdir="\$(if \$(filter-out $inv_units_below,\$(prefix)),\$(prefix)/lib/sysusers.d,$sysusersdir)"])
 AM_CONDITIONAL([SYSTEMD_UNITS], [test "x$with_systemdsystemunitdir" != xno])
 AC_SUBST([LIBSYSTEMD_CFLAGS])
-AC_SUBST([LIBSYSTEMD_LIBS])
 AC_SUBST([SYSTEMD_TYPE])
 AC_SUBST([systemdsystemunitdir])
 AC_SUBST([sysusersdir])

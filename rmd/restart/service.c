@@ -13,6 +13,8 @@
 
 #ifdef HAVE_LIBSYSTEMD
 
+#include <dlfcn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,43 @@
 #include <unistd.h>
 
 static const char *const kinds[RMD_STORED_KINDS] = {"table-", "state-", "orders-"};
+
+enum { NOTIFICATION_BYTES = 512 };
+
+/* Functions of libsystemd; NULL: systemd has not started this rmd, or the library is not there. */
+struct systemd {
+    __typeof(sd_listen_fds_with_names) *listen_fds_with_names;
+    __typeof(sd_pid_notify_with_fds) *pid_notify_with_fds;
+};
+
+/* Loads libsystemd only where systemd has started rmd: with the seven libraries that it needs it
+ * takes 1 ms, which each command under `invade` would pay.  It stays loaded: later calls find it. */
+static struct systemd load_systemd(void)
+{
+    struct systemd s = {NULL, NULL};
+    if (!getenv("NOTIFY_SOCKET") && !getenv("LISTEN_FDS"))
+        return s;
+    void *library = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (library) {
+        s.listen_fds_with_names = dlsym(library, "sd_listen_fds_with_names");
+        s.pid_notify_with_fds = dlsym(library, "sd_pid_notify_with_fds");
+    }
+    if (!s.listen_fds_with_names || !s.pid_notify_with_fds)
+        rmd_log(RMD_WARNING, "systemd cannot be told anything: %s", dlerror());
+    return s;
+}
+
+/* As sd_notifyf(3), with a descriptor; -1: without.  False: it could not be sent. */
+static bool __attribute__((format(printf, 2, 3))) notify(int fd, const char *format, ...)
+{
+    char text[NOTIFICATION_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    struct systemd s = load_systemd();
+    return !s.pid_notify_with_fds || s.pid_notify_with_fds(0, 0, text, &fd, fd >= 0) >= 0;
+}
 
 /* The user and the kind of a stored descriptor, from its name. */
 static bool parse_name(const char *name, uid_t *uid, enum rmd_stored_kind *what)
@@ -52,14 +91,15 @@ static void give_up_fd(const char *name, int fd)
 {
     rmd_log(RMD_WARNING, "%s, which systemd has stored, is of another version of rmd: given up",
             name);
-    sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+    notify(-1, "FDSTOREREMOVE=1\nFDNAME=%s", name);
     close(fd);
 }
 
 bool rmd_service_receive(int *listening, rmd_stored_callback *stored)
 {
     char **names = NULL;
-    int n = sd_listen_fds_with_names(1, &names), sockets = 0;
+    struct systemd s = load_systemd();
+    int n = s.listen_fds_with_names ? s.listen_fds_with_names(1, &names) : 0, sockets = 0;
     *listening = -1;
     for (int i = 0; i < n; i++) {
         uid_t uid;
@@ -91,12 +131,8 @@ bool rmd_service_can_store(void)
 
 static void store_fd(uid_t uid, enum rmd_stored_kind what, int fd)
 {
-    char text[80];
-    snprintf(text, sizeof text, "FDSTORE%s=1\nFDNAME=%s%u", fd < 0 ? "REMOVE" : "", kinds[what],
-             (unsigned)uid);
-    if (fd < 0)
-        sd_notify(0, text);
-    else if (sd_pid_notify_with_fds(0, 0, text, &fd, 1) < 0)
+    if (!notify(fd, "FDSTORE%s=1\nFDNAME=%s%u", fd < 0 ? "REMOVE" : "", kinds[what],
+                (unsigned)uid) && fd >= 0)
         rmd_log(RMD_WARNING, "%s%u is not kept for a restart", kinds[what], (unsigned)uid);
 }
 
@@ -110,7 +146,7 @@ void rmd_service_store_orders(int fd) { store_fd(0, RMD_STORED_ORDERS, fd); }
 
 void rmd_service_ready(const char *status)
 {
-    sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+    notify(-1, "READY=1\nSTATUS=%s", status);
 }
 
 /* systemd compares the time with that of its request to reload. */
@@ -118,13 +154,13 @@ void rmd_service_reloading(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-               (unsigned long long)t.tv_sec * 1000000u + (unsigned long long)t.tv_nsec / 1000u);
+    notify(-1, "RELOADING=1\nMONOTONIC_USEC=%llu",
+           (unsigned long long)t.tv_sec * 1000000u + (unsigned long long)t.tv_nsec / 1000u);
 }
 
 void rmd_service_stopping(void)
 {
-    sd_notify(0, "STOPPING=1");
+    notify(-1, "STOPPING=1");
 }
 
 #else
