@@ -62,6 +62,7 @@ static int fuzz_glob(const char *pattern, glob_t *found)
 #include "../../rmd/host/online.c"
 #include "../../rmd/power/power.c"
 #include "../../rmd/power/energy.c"
+#include "../../rmd/power/sensors.c"
 #include "../../rmd/power/thermal.c"
 #include "../../rmd/quota/quota.c"
 #undef fopen
@@ -88,14 +89,22 @@ static void read_quota(void)
 
 static void read_heat(void)
 {
-    double hottest = -1, part = 1;
-    for (int look = 0; look < 3; look++) {
-        double last = hottest;
-        unsigned n = rmd_thermal_read("", &hottest);
-        need(n ? hottest >= 0 && hottest <= 200 : hottest <= last && hottest >= last);
-        part = n ? rmd_thermal_next(part, hottest, last < 0 ? hottest : last, RMD_THERMAL_LEAST) : part;
+    static struct rmd_sensors s;
+    double part = 1;
+    memset(&s, 0, sizeof s);
+    s.hottest = -1;
+    for (uint64_t look = 1; look <= 4; look++) {
+        double last = s.hottest;
+        rmd_sensors_look(&s, "", look * 40000000000); /* from the third on some are given up */
+        need(s.read ? s.hottest >= 0 && s.hottest <= 200 : s.hottest <= last && s.hottest >= last);
+        need(s.missing <= s.count && s.count <= RMD_SENSORS);
+        double before = last < 0 ? s.hottest : last;
+        part = s.read ? rmd_thermal_next(part, s.hottest, before, RMD_THERMAL_LEAST) : part;
         need(part >= RMD_THERMAL_SLOWEST && part <= 1);
     }
+    unsigned present = s.count - s.missing;
+    rmd_sensors_forget_missing(&s);
+    need(s.count == present && !s.missing);
 }
 
 static void read_energy(void)

@@ -14,6 +14,12 @@ static bool read_online(const char *root, struct inv_cpus *online)
     return rmd_sysfile_read_line(&file, text, sizeof text) && !inv_cpulist_parse(text, online);
 }
 
+unsigned rmd_online_count(const char *root)
+{
+    struct inv_cpus online;
+    return read_online(root, &online) ? (unsigned)inv_cpus_count(&online) : 0;
+}
+
 /* The kernel leaves of an affinity what is in the cpuset. */
 bool rmd_cpuset(struct inv_cpus *cpus)
 {

@@ -6,6 +6,9 @@
 #include "libinvasive/base/cpus.h"
 #include "libinvasive/table/topology.h"
 
+/* How many CPUs ROOT/sys/devices/system/cpu/online lists; 0: it cannot be read. */
+unsigned rmd_online_count(const char *root);
+
 /* The CPUs of rmd's cpuset, whatever rmd's affinity is.  False: not known. */
 bool rmd_cpuset(struct inv_cpus *cpus);
 

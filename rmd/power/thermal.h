@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * thermal.h - how warm the CPUs are, and at which part of their highest speed they stay below a
- * threshold.  (Acun et al., "Parallel Programming with Migratable Objects: Charm++ in Practice",
- * SC 2014, doi:10.1109/SC.2014.58, section III.C, lowers the speed of hot chips.  Here all chips of
- * the node go at the speed that the hottest one needs, so ranks stay in balance.)
+ * thermal.h - at which part of their highest speed the CPUs stay below a threshold.  (Acun et al.,
+ * "Parallel Programming with Migratable Objects: Charm++ in Practice", SC 2014,
+ * doi:10.1109/SC.2014.58, section III.C, lowers the speed of hot chips.  Here all chips of the node
+ * go at the speed that the hottest one needs, so ranks stay in balance.)
  */
 #ifndef RMD_THERMAL_H
 #define RMD_THERMAL_H
-
-#include <stdbool.h>
 
 enum {
     RMD_THERMAL_LEAST = 30,  /* degrees Celsius: the lowest and the highest threshold */
@@ -28,11 +26,5 @@ enum {
  * speed grows by a fiftieth; else it stays.
  */
 double rmd_thermal_next(double part, double now, double last, double threshold);
-
-/* *hottest: the highest temperature of the CPUs, degrees, by hwmon's sensors in CPUs or, if there
- * are none, by thermal zones of CPUs, below `root`.  Returns the number of sensors that could be
- * read; 0:
- * *hottest stays as it is. */
-unsigned rmd_thermal_read(const char *root, double *hottest);
 
 #endif

@@ -396,18 +396,24 @@ static bool execute_drain(struct rmd_pending *p)
 
 static void describe_power(struct inv_outcome *o, const struct rmd_heat *h)
 {
+    const struct rmd_sensors *s = &h->sensors;
     o->cores = h->threshold;
-    o->sensors = h->sensors;
-    o->job_cores = (uint32_t)h->hottest;
+    o->sensors = s->read;
+    o->job_cores = (uint32_t)s->hottest;
     o->owned = (uint32_t)(100 * h->part + 0.5);
     char warm[64] = "no sensor tells how warm the CPUs are", limit[64] = "no limit";
-    if (h->sensors)
-        snprintf(warm, sizeof warm, "%.1f degrees in the hottest CPU", h->hottest);
+    char missing[64] = "";
+    if (s->read)
+        snprintf(warm, sizeof warm, "%.1f degrees in the hottest CPU", s->hottest);
     if (h->threshold)
         snprintf(limit, sizeof limit, "below %u degrees, by %u %% of the %s", h->threshold, o->owned,
                  h->by_cores ? "cores" : "highest frequency");
-    snprintf(o->text, sizeof o->text, "%s; %s%s", warm, limit,
-             h->threshold && !h->sensors ? ", which stays until a sensor is back" : "");
+    if (h->threshold && !s->read)
+        snprintf(missing, sizeof missing, ", which stays until a sensor is back");
+    else if (h->threshold && s->missing)
+        snprintf(missing, sizeof missing, ", and no faster: %u sensor%s missing", s->missing,
+                 s->missing == 1 ? " is" : "s are");
+    snprintf(o->text, sizeof o->text, "%s; %s%s", warm, limit, missing);
 }
 
 static bool execute_power(struct rmd_pending *p)

@@ -2,9 +2,11 @@
 /* machine.c - see machine.h.  A timer runs only while a policy wants samples. */
 #define _GNU_SOURCE
 #include "rmd/users/machine.h"
+#include "libinvasive/base/now.h"
 #include "rmd/loop/log.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,25 +61,45 @@ static void set_speed(struct rmd_machine_state *m, double part)
         h->limited(part);
 }
 
+/* The part of the highest speed for the next second.  The rise from `last`, the temperature at the
+ * look before, is known only if both looks read the same sensors. */
+static double next_part(const struct rmd_heat *h, double last)
+{
+    const struct rmd_sensors *s = &h->sensors;
+    double before = s->changed ? s->hottest : last;
+    double part = rmd_thermal_next(h->part, s->hottest, before, h->threshold);
+    return s->missing ? fmin(part, h->part) : part;
+}
+
+/* Logs, while a limit holds, when no sensor can be read any more, and when one can again. */
+static void look_at_sensors(struct rmd_machine_state *m)
+{
+    struct rmd_heat *h = &m->heat;
+    unsigned had = h->sensors.read;
+    rmd_sensors_look(&h->sensors, m->root, inv_now_ns());
+    if (!h->threshold || !had == !h->sensors.read)
+        return;
+    if (h->sensors.read)
+        rmd_log(RMD_NOTICE, "the temperature of the CPUs is known again");
+    else
+        rmd_log(RMD_WARNING,
+                "no sensor tells the temperature of the CPUs any more: the limit of %.0f %% stays",
+                100 * h->part);
+}
+
 static void heat_timer_expired(struct rmd_source *source, uint32_t events)
 {
     struct rmd_machine_state *m =
         (void *)((char *)source - offsetof(struct rmd_machine_state, heat.timer));
     struct rmd_heat *h = &m->heat;
-    double last = h->hottest;
     (void)events;
     if (!rmd_timer_rang(source) || !h->threshold)
         return;
-    unsigned had = h->sensors;
-    h->sensors = rmd_thermal_read(m->root, &h->hottest);
-    if (!had != !h->sensors)
-        rmd_log(h->sensors ? RMD_NOTICE : RMD_WARNING,
-                h->sensors ? "the temperature of the CPUs is known again"
-                           : "no sensor tells the temperature of the CPUs any more: the limit of %.0f %% stays",
-                100 * h->part);
-    if (!h->sensors)
+    double last = h->sensors.hottest;
+    look_at_sensors(m);
+    if (!h->sensors.read)
         return;
-    double part = rmd_thermal_next(h->part, h->hottest, had ? last : h->hottest, h->threshold);
+    double part = next_part(h, last);
     if (part < h->part || part > h->part)
         set_speed(m, part);
 }
@@ -85,12 +107,15 @@ static void heat_timer_expired(struct rmd_source *source, uint32_t events)
 bool rmd_machine_cool(struct rmd_machine_state *m, unsigned degrees)
 {
     struct rmd_heat *h = &m->heat;
-    unsigned sensors = h->timer.ready ? rmd_thermal_read(m->root, &h->hottest) : 0;
-    if (degrees && !sensors) {
+    if (!h->threshold)
+        h->sensors.count = 0; /* without a limit no sensor is watched, so none is missed */
+    if (h->timer.ready)
+        look_at_sensors(m);
+    if (degrees && !h->sensors.read) {
         errno = ENODEV;
         return false;
     }
-    h->sensors = sensors;
+    rmd_sensors_forget_missing(&h->sensors);
     h->threshold = degrees;
     if (!degrees && h->part < 1)
         set_speed(m, 1);

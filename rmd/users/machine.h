@@ -7,6 +7,7 @@
 #include "rmd/config/persisted_orders.h"
 #include "rmd/host/delivery.h"
 #include "rmd/power/power.h"
+#include "rmd/power/sensors.h"
 #include "rmd/power/thermal.h"
 #include "rmd/loop/loop.h"
 #include "libinvasive/table/topology.h"
@@ -27,9 +28,8 @@ struct rmd_machine_state {
         unsigned threshold; /* degrees Celsius; 0: none */
         unsigned ordered;   /* an operator's threshold, or RMD_PERSISTED_OFF; 0: the configured
                                one */
-        unsigned sensors;   /* number of sensors that could be read last */
-        double hottest, part; /* highest temperature, degrees; part of the highest speed, or of the
-                                 cores */
+        struct rmd_sensors sensors;
+        double part;   /* of the highest speed, or of the cores */
         bool by_cores; /* no frequency can be set: cores are left out instead */
     } heat;
 };
@@ -54,10 +54,10 @@ bool rmd_machine_cap(struct rmd_machine_state *machine, const char *root, struct
                      struct rmd_persisted *orders);
 /*
  * rmd_machine_cool - keeps the CPUs below `degrees` Celsius (thermal.h) from now on; 0: ends that,
- * and restores everything.  It lowers frequencies or, if none can be set, leaves out cores.  If all
- * sensors vanish, the present speed stays: without sensors no higher one is known to be safe.
- * Called after rmd_machine_cap.
- * False, and nothing has changed, with errno: ENODEV there is no sensor.
+ * and restores everything.  It lowers frequencies or, if they cannot be set, leaves out cores.
+ * While a sensor is missing (sensors.h), the CPUs do not become faster: no higher speed is known to
+ * be safe.  A call gives up the sensors that are missing.  Called after rmd_machine_cap.
+ * False with errno, and the limit is as it was: ENODEV no sensor can be read.
  */
 bool rmd_machine_cool(struct rmd_machine_state *machine, unsigned degrees);
 void rmd_machine_close(struct rmd_machine_state *machine);

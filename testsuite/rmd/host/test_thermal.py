@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The CPUs stay below a temperature: the loop (rmd/power/thermal.c) on a simulated chip, and rmd on
-files below a root of the test's own."""
+"""The CPUs stay below a temperature: the loop (rmd/power/thermal.c) on a simulated chip, and the
+sensors (rmd/power/sensors.c) and rmd on files below a root of the test's own."""
 
 from __future__ import annotations
 
 import subprocess
+import time
 
 import pytest
 
 from lib.building.build import TOP
 from lib.building.small_programs import compile_text
-from lib.manager.fake_system import FREQ, put
+from lib.manager.fake_system import FREQ, put, put_online
 from lib.manager.rmd import Rmd
 from lib.waiting import PATIENCE_S, eventually, until
 
@@ -43,7 +44,7 @@ class Chip:
 def program(tmp_path_factory):
     text = (TOP / "testsuite/rmd/programs/thermal.c").read_text()
     return compile_text(tmp_path_factory.mktemp("thermal") / "thermal", text, "-std=gnu17",
-                        f"-I{TOP}", TOP / "rmd/power/thermal.c", TOP / "rmd/host/sysfile.c", "-lm")
+                        f"-I{TOP}", TOP / "rmd/power/thermal.c", "-lm")
 
 
 @pytest.fixture
@@ -93,6 +94,130 @@ def test_load_that_comes_and_goes_does_not_make_the_chip_too_warm(controlled):
 def test_a_chip_that_is_always_too_warm_keeps_the_least_speed(controlled):
     looks = controlled(Chip(around=90.0), 60)
     assert looks[-1][1] == 0.2
+
+
+# --- sensors
+
+@pytest.fixture(scope="module")
+def sensors_program(tmp_path_factory):
+    text = (TOP / "testsuite/rmd/programs/sensors.c").read_text()
+    sources = [TOP / name for name in (
+        "rmd/power/sensors.c", "rmd/host/online.c", "rmd/host/sysfile.c", "rmd/loop/log.c",
+        "libinvasive/base/cpulist.c")]
+    return compile_text(tmp_path_factory.mktemp("sensors") / "sensors", text, "-std=gnu17",
+                        f"-I{TOP}", *sources, "-lm")
+
+
+class Sensors:
+    """Two sensors of CPUs, 40 and 80 degrees, and the program that looks at them."""
+
+    def __init__(self, program, root):
+        self.root, self.hot = root, root / HWMON.format("temp2_input").lstrip("/")
+        put(root, HWMON.format("name"), "coretemp")
+        put(root, HWMON.format("temp1_input"), 40000)
+        self.warm(80)
+        put_online(root, "0-3")
+        self.process = subprocess.Popen([program, root], text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+
+    def warm(self, degrees):
+        put(self.root, HWMON.format("temp2_input"), degrees * 1000)
+
+    def look(self, second):
+        """How many can be read, are missing, the highest temperature; are these other ones?"""
+        self.process.stdin.write(f"{second}\n")
+        return tuple(map(int, self.process.stdout.readline().split()))
+
+    def said(self):
+        """The log, of which each line is one message."""
+        return self.process.communicate(timeout=PATIENCE_S)[1].splitlines()
+
+
+@pytest.fixture
+def sensors(sensors_program, tmp_path):
+    one = Sensors(sensors_program, tmp_path)
+    yield one
+    one.process.kill()
+    one.process.communicate()
+
+
+@pytest.mark.parametrize("fails", [lambda hot: hot.unlink(), lambda hot: hot.write_text("-\n")],
+                         ids=["its file is gone", "its file cannot be read"])
+def test_a_sensor_is_missing_until_it_can_be_read(sensors, fails):
+    assert sensors.look(1) == (2, 0, 80, 1)
+    assert sensors.look(2) == (2, 0, 80, 0)
+    fails(sensors.hot)
+    assert sensors.look(3) == (1, 1, 40, 1)
+    assert sensors.look(5) == (1, 1, 40, 0)
+    assert sensors.look(100000) == (1, 1, 40, 0)
+    sensors.warm(70)
+    assert sensors.look(100001) == (2, 0, 70, 1)
+    assert sensors.look(100002) == (2, 0, 70, 0)
+    told, = sensors.said()
+    assert "1 sensor of the CPUs cannot be read any more " \
+           "(/sys/class/hwmon/hwmon2/temp2_input): " in told
+
+
+def test_a_sensor_that_fails_now_and_then_is_not_told_of(sensors):
+    for second in range(1, 100):
+        sensors.warm(80)
+        if second % 2:
+            sensors.hot.unlink()
+        sensors.look(second)
+    assert sensors.said() == []
+
+
+def test_a_sensor_of_a_cpu_that_went_offline_is_given_up_after_a_minute(sensors):
+    sensors.look(1)
+    put_online(sensors.root, "0-2")
+    sensors.hot.unlink()
+    assert sensors.look(2)[:2] == (1, 1)
+    assert sensors.look(60)[:2] == (1, 1)
+    assert sensors.look(61) == (1, 0, 40, 0)
+    assert sensors.look(62) == (1, 0, 40, 0)
+    put_online(sensors.root, "0-3")
+    sensors.warm(80)
+    assert sensors.look(63) == (2, 0, 80, 1)  # with the CPU it is back
+    warned, told = sensors.said()
+    assert "cannot be read" in warned
+    assert "1 sensor is gone since a CPU went offline (/sys/class/hwmon/hwmon2/temp2_input)" in told
+
+
+def test_a_sensor_with_an_error_is_not_given_up_when_a_cpu_goes_offline(sensors):
+    sensors.look(1)
+    put_online(sensors.root, "0-2")
+    sensors.hot.write_text("error\n")
+    assert sensors.look(1000)[:2] == (1, 1)
+
+
+def test_sensors_that_are_all_gone_are_missing_until_some_are_back(sensors):
+    sensors.look(1)
+    put_online(sensors.root, "0-2")
+    for name in ("temp1_input", "temp2_input"):
+        (sensors.root / HWMON.format(name).lstrip("/")).unlink()
+    assert sensors.look(100) == (0, 2, 80, 1)
+    put(sensors.root, HWMON.format("temp1_input"), 45000)
+    assert sensors.look(101) == (1, 0, 45, 1)
+
+
+def test_a_thermal_zone_stands_in_for_hwmon_and_is_not_missed_afterwards(sensors):
+    name = sensors.root / HWMON.format("name").lstrip("/")
+    put(sensors.root, "/sys/class/thermal/thermal_zone0/type", "x86_pkg_temp")
+    put(sensors.root, "/sys/class/thermal/thermal_zone0/temp", 60000)
+    assert sensors.look(1) == (2, 0, 80, 1)
+    name.rename(name.with_name("away"))
+    assert sensors.look(2) == (1, 2, 60, 1)
+    name.with_name("away").rename(name)
+    assert sensors.look(3) == (2, 0, 80, 1)
+
+
+def test_a_sensor_that_is_missing_can_be_given_up(sensors):
+    sensors.look(1)
+    sensors.hot.unlink()
+    assert sensors.look(2)[:2] == (1, 1)
+    assert sensors.look("forget")[:2] == (1, 0)
+    assert sensors.look(3) == (1, 0, 40, 0)
 
 
 # --- rmd
@@ -178,9 +303,37 @@ def test_when_sensors_vanish_the_limit_stays_and_is_told_once(machine, ask):
     assert said["temperature"] is None and "stays until a sensor is back" in said["text"]
     assert machine.frequency() == 1500000
     machine.warm(40)
+    eventually(lambda: ask(r, "power")["sensors"], 1)
+    assert machine.frequency() == 1500000  # the other one is missing still
+    put(machine.root, HWMON.format("temp1_input"), 40000)
     eventually(lambda: machine.frequency() > 1500000, True)
     assert r.close().count("no sensor tells the temperature") == 1
     assert machine.frequency() == 2900000
+
+
+def test_a_warm_sensor_that_is_back_is_not_taken_for_a_rise_of_the_temperature(machine, ask):
+    r = machine("--temperature-limit=70", sensor=69)
+    (machine.root / HWMON.format("temp2_input").lstrip("/")).unlink()
+    eventually(lambda: ask(r, "power")["temperature"], 40)
+    machine.warm(69)
+    eventually(lambda: ask(r, "power")["temperature"], 69)
+    assert ask(r, "power")["speed_percent"] == 100
+
+
+def test_while_one_of_several_sensors_is_missing_the_cpus_do_not_become_faster(machine, ask, tell):
+    """The hottest is missing, the other one is cool."""
+    r = machine("--temperature-limit=70")
+    machine.warm(90)
+    eventually(machine.frequency, 1500000)
+    (machine.root / HWMON.format("temp2_input").lstrip("/")).unlink()
+    eventually(lambda: ask(r, "power")["sensors"], 1)
+    slow = ask(r, "power")["speed_percent"]
+    time.sleep(3)  # of three looks
+    assert ask(r, "power")["speed_percent"] == slow
+    assert "no faster: 1 sensor is missing" in tell(r, "power")[1]
+    assert ask(r, "power", "--threshold=70")["outcome"] == "done"  # an operator gives it up
+    eventually(lambda: ask(r, "power")["speed_percent"] > slow, True)
+    assert "missing" not in tell(r, "power")[1]
 
 
 @pytest.mark.parametrize("words,why", [

@@ -5,6 +5,7 @@
  */
 #include "rmd/power/thermal.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sensors.c - sensors ROOT: looks at the sensors below ROOT at each time that it reads, in seconds,
+ * and prints how many could be read, are missing, the highest temperature, and whether these are
+ * other sensors than before.  "forget": gives up those that are missing.  The log is on stderr.
+ */
+#include "rmd/loop/log.h"
+#include "rmd/power/sensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    static struct rmd_sensors s;
+    char line[32];
+    if (argc != 2)
+        return 64;
+    rmd_log_set_level(RMD_NOTICE);
+    while (fgets(line, sizeof line, stdin)) {
+        if (line[0] == 'f')
+            rmd_sensors_forget_missing(&s);
+        else
+            rmd_sensors_look(&s, argv[1], strtoull(line, NULL, 10) * 1000000000);
+        printf("%u %u %.0f %d\n", s.read, s.missing, s.hottest, s.changed);
+        fflush(stdout);
+    }
+    return 0;
+}
