@@ -179,25 +179,45 @@ static bool add_frequencies(struct rmd_power *p)
     return p->count > had;
 }
 
+/* Returns 1; 0: the setting is no CPU's, or the CPU is offline; -1 with errno: writing failed. */
+static int slow_setting(const struct rmd_power *p, unsigned i, double part)
+{
+    const struct rmd_power_knob *knob = &p->knob[i];
+    uint64_t highest, lowest = 0;
+    struct rmd_sysfile high = rmd_sysfile(p->root, CPU "cpuinfo_max_freq", knob->number);
+    struct rmd_sysfile low = rmd_sysfile(p->root, CPU "cpuinfo_min_freq", knob->number);
+    struct rmd_sysfile file = file_of(p->root, knob);
+    if (knob->kind != RMD_POWER_CPU || !rmd_sysfile_read(&high, &highest))
+        return 0;
+    rmd_sysfile_read(&low, &lowest);
+    uint64_t f = (uint64_t)fmax((double)lowest, part * (double)highest + 0.5);
+    if (rmd_sysfile_write(&file, part < 1 && f < p->value[i] ? f : p->value[i]))
+        return 1;
+    int error = errno;
+    bool offline = !rmd_sysfile_read(&high, &highest); /* since a moment ago */
+    errno = error;
+    return offline ? 0 : -1;
+}
+
 int rmd_power_slow(struct rmd_power *p, double part)
 {
     if (!add_frequencies(p)) {
         errno = ENOTSUP;
         return -1;
     }
+    unsigned set = 0;
+    int error = 0;
     for (unsigned i = 0; i < p->count; i++) {
-        uint64_t highest, lowest = 0;
-        struct rmd_sysfile high = rmd_sysfile(p->root, CPU "cpuinfo_max_freq", p->knob[i].number);
-        struct rmd_sysfile low = rmd_sysfile(p->root, CPU "cpuinfo_min_freq", p->knob[i].number);
-        struct rmd_sysfile file = file_of(p->root, &p->knob[i]);
-        if (p->knob[i].kind != RMD_POWER_CPU || !rmd_sysfile_read(&high, &highest))
-            continue; /* a package, or offline now */
-        rmd_sysfile_read(&low, &lowest);
-        uint64_t f = (uint64_t)fmax((double)lowest, part * (double)highest + 0.5);
-        if (!rmd_sysfile_write(&file, part < 1 && f < p->value[i] ? f : p->value[i]))
-            return -1;
+        int done = slow_setting(p, i, part);
+        if (done < 0)
+            error = errno;
+        else
+            set += (unsigned)done;
     }
-    return 0;
+    if (!error && !set)
+        error = ENOTSUP; /* the driver is gone */
+    errno = error;
+    return error ? -1 : 0;
 }
 
 bool rmd_power_restore_former(const char *root, const struct rmd_power_knob *knob, unsigned count)

@@ -55,8 +55,10 @@ int rmd_power_limit(struct rmd_power *power, const char *root, struct rmd_power_
 /*
  * rmd_power_slow - sets all CPUs to `part` of their highest frequency, but no slower than their
  * lowest and no faster than the cap and the former setting allow; 1: as these say.  *power is as
- * rmd_power_limit has left it, or zeros but for root, note and context.
- * Returns 0; or -1 with errno: ENOTSUP no CPU has frequencies that can be set, else of writing.
+ * rmd_power_limit has left it, or zeros but for root, note and context.  CPUs that are offline are
+ * left out.
+ * Returns 0; or -1 with errno: ENOTSUP no CPU has frequencies that can be set; else of writing, and
+ * all CPUs that can be set have the new speed.  A later call tries all of them again.
  */
 int rmd_power_slow(struct rmd_power *power, double part);
 /* Restores all settings that rmd changed.  A second call has no effect. */

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SAMPLE_MS = 500 };
+/* RETRY: a driver that is loaded again, or firmware that is busy, takes seconds. */
+enum { SAMPLE_MS = 500, RETRY_S = 60 };
 
 static void take_sample(struct rmd_machine_state *m)
 {
@@ -47,18 +48,45 @@ const double *rmd_machine_delivered(const struct rmd_machine_state *m)
 
 /* --- heat */
 
+/* Are frequencies to be set, or to be tried again? */
+static bool is_frequency_due(const struct rmd_heat *h)
+{
+    return !h->by_cores || inv_now_ns() >= h->retry_ns || h->online != h->sensors.online;
+}
+
+/* failed: frequencies could not be set now, with errno. */
+static void log_frequencies(const struct rmd_heat *h, bool failed)
+{
+    if (!h->threshold && failed && errno != ENOTSUP)
+        rmd_log(RMD_WARNING, "frequencies cannot be set (%s): CPUs stay slower without a limit",
+                strerror(errno));
+    else if (h->threshold && failed && !h->by_cores)
+        rmd_log(RMD_NOTICE,
+                "frequencies cannot be set (%s): until they can, cores are left out to limit heat",
+                strerror(errno));
+    else if (h->threshold && !failed && h->by_cores)
+        rmd_log(RMD_NOTICE, "frequencies can be set again: heat is limited by them");
+}
+
+static void set_frequencies(struct rmd_machine_state *m)
+{
+    struct rmd_heat *h = &m->heat;
+    bool failed = rmd_power_slow(&m->power, h->part) != 0;
+    log_frequencies(h, failed);
+    h->by_cores = failed;
+    h->retry_ns = inv_now_ns() + RETRY_S * UINT64_C(1000000000);
+    h->online = h->sensors.online;
+}
+
 static void set_speed(struct rmd_machine_state *m, double part)
 {
     struct rmd_heat *h = &m->heat;
+    bool left_out = h->by_cores;
     h->part = part;
-    if (!h->by_cores && rmd_power_slow(&m->power, part)) {
-        h->by_cores = part < 1;
-        if (h->by_cores)
-            rmd_log(RMD_NOTICE, "frequencies cannot be set (%s): heat is limited by leaving out cores",
-                    strerror(errno));
-    }
-    if (h->by_cores)
-        h->limited(part);
+    if (is_frequency_due(h))
+        set_frequencies(m);
+    if (h->by_cores || left_out)
+        h->limited(h->by_cores ? part : 1);
 }
 
 /* The part of the highest speed for the next second.  The rise from `last`, the temperature at the
@@ -100,7 +128,7 @@ static void heat_timer_expired(struct rmd_source *source, uint32_t events)
     if (!h->sensors.read)
         return;
     double part = next_part(h, last);
-    if (part < h->part || part > h->part)
+    if (part < h->part || part > h->part || (h->by_cores && is_frequency_due(h)))
         set_speed(m, part);
 }
 
@@ -117,7 +145,8 @@ bool rmd_machine_cool(struct rmd_machine_state *m, unsigned degrees)
     }
     rmd_sensors_forget_missing(&h->sensors);
     h->threshold = degrees;
-    if (!degrees && h->part < 1)
+    h->retry_ns = 0; /* the frequencies are tried at the next change of the speed */
+    if (!degrees && (h->part < 1 || h->by_cores)) /* by_cores: some may be lower than the part */
         set_speed(m, 1);
     h->by_cores &= degrees > 0;
     if (h->timer.ready)

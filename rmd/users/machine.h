@@ -29,8 +29,10 @@ struct rmd_machine_state {
         unsigned ordered;   /* an operator's threshold, or RMD_PERSISTED_OFF; 0: the configured
                                one */
         struct rmd_sensors sensors;
-        double part;   /* of the highest speed, or of the cores */
-        bool by_cores; /* no frequency can be set: cores are left out instead */
+        double part;       /* of the highest speed, or of the cores */
+        bool by_cores;     /* the frequencies could not be set: cores are left out instead */
+        uint64_t retry_ns; /* by_cores: they are tried again at this time (CLOCK_MONOTONIC), and */
+        unsigned online;   /* as soon as another number of CPUs than this one is online */
     } heat;
 };
 
@@ -54,9 +56,10 @@ bool rmd_machine_cap(struct rmd_machine_state *machine, const char *root, struct
                      struct rmd_persisted *orders);
 /*
  * rmd_machine_cool - keeps the CPUs below `degrees` Celsius (thermal.h) from now on; 0: ends that,
- * and restores everything.  It lowers frequencies or, if they cannot be set, leaves out cores.
- * While a sensor is missing (sensors.h), the CPUs do not become faster: no higher speed is known to
- * be safe.  A call gives up the sensors that are missing.  Called after rmd_machine_cap.
+ * and restores everything.  It lowers frequencies or, if they cannot be set, leaves out cores, and
+ * tries the frequencies again each minute, and when CPUs go online or offline.  While a sensor is
+ * missing (sensors.h), the CPUs do not become faster: no higher speed is known to be safe.  A call
+ * gives up the sensors that are missing.  Called after rmd_machine_cap.
  * False with errno, and the limit is as it was: ENODEV no sensor can be read.
  */
 bool rmd_machine_cool(struct rmd_machine_state *machine, unsigned degrees);

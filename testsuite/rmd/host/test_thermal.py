@@ -336,6 +336,66 @@ def test_while_one_of_several_sensors_is_missing_the_cpus_do_not_become_faster(m
     assert "missing" not in tell(r, "power")[1]
 
 
+def make_unwritable(root, *cpus):
+    """A directory cannot be written."""
+    for cpu in cpus:
+        file = root / FREQ.format(cpu, "scaling_max_freq").lstrip("/")
+        file.unlink()
+        file.mkdir()
+
+
+def make_writable(root, frequency, *cpus):
+    for cpu in cpus:
+        (root / FREQ.format(cpu, "scaling_max_freq").lstrip("/")).rmdir()
+        put(root, FREQ.format(cpu, "scaling_max_freq"), frequency)
+
+
+def test_frequencies_that_could_not_be_set_once_are_tried_again(machine, ask):
+    """That other CPUs are online is a reason to try again."""
+    r = machine("--temperature-limit=70", "--log-level=notice")
+    put_online(machine.root, "0-7")
+    member, = r.joined(1, 0)
+    machine.warm(90)
+    eventually(machine.frequency, 1500000)
+    make_unwritable(machine.root, 0, 1)
+    machine.warm(60)  # it may become faster, which fails
+    eventually(lambda: "% of the cores" in ask(r, "power")["text"], True)
+    eventually(lambda: member.owners().count(0) < 4, True)
+    machine.warm(90)
+    make_writable(machine.root, 2900000, 0, 1)
+    put_online(machine.root, "0-8")
+    eventually(member.owners, [0, 0, 0, 0])
+    eventually(machine.frequency, 1500000)
+    assert "% of the highest frequency" in ask(r, "power")["text"]
+    said = r.close()
+    assert said.count("frequencies cannot be set") == 1
+    assert said.count("frequencies can be set again") == 1
+    assert machine.frequency() == 2900000
+
+
+def test_when_the_limit_ends_frequencies_are_restored_that_could_not_be_set_before(machine, ask):
+    """The full speed is reached again while they cannot be set; a small rise costs little."""
+    r = machine("--temperature-limit=70", sensor=70)
+    machine.warm(71)
+    eventually(lambda: machine.frequency() < 2900000, True)
+    make_unwritable(machine.root, 0, 1)
+    machine.warm(40)
+    eventually(lambda: ask(r, "power")["speed_percent"], 100)
+    make_writable(machine.root, 2800000, 0, 1)
+    ask(r, "power", "--threshold=off")
+    assert machine.frequency() == 2900000
+
+
+def test_a_frequency_that_cannot_be_restored_is_logged_and_the_others_are_restored(machine, ask):
+    r = machine("--temperature-limit=70")
+    machine.warm(90)
+    eventually(machine.frequency, 1500000)
+    make_unwritable(machine.root, 0)
+    ask(r, "power", "--threshold=off")
+    assert machine.frequency() == 2900000
+    assert "frequencies cannot be set (Is a directory): CPUs stay slower" in r.close()
+
+
 @pytest.mark.parametrize("words,why", [
     (["--threshold=29"], "use degrees Celsius from 30 to 120, or off"),
     (["--threshold=hot"], "use degrees Celsius from 30 to 120, or off"),
