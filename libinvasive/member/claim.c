@@ -71,12 +71,19 @@ static bool constraint_is_valid(const struct inv_constraint *c)
            inv_scalability_valid(&c->scalability);
 }
 
-static bool is_announced(struct inv_slot *slot, const struct inv_constraint *c)
+/* A constraint, and whether its workload was measured (table.h). */
+struct announced {
+    struct inv_constraint constraint;
+    bool measured;
+};
+
+static bool is_announced(struct inv_slot *slot, const struct inv_constraint *c, bool measured)
 {
     return atomic_load_explicit(&slot->min_cores, memory_order_relaxed) == c->min_cores &&
            atomic_load_explicit(&slot->max_cores, memory_order_relaxed) == c->max_cores &&
            atomic_load_explicit(&slot->workload_bits, memory_order_relaxed) ==
                bits_of(c->workload) &&
+           atomic_load_explicit(&slot->workload_measured, memory_order_relaxed) == measured &&
            atomic_load_explicit(&slot->iteration_bits, memory_order_relaxed) ==
                bits_of(c->iteration_s) &&
            inv_scalability_is_written(slot, &c->scalability);
@@ -124,9 +131,9 @@ static void trace_constraint(struct inv_slot *slot, const struct inv_constraint 
 
 /* Write the constraint if it is new.  The caller has the lock.  Returns its number. */
 static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constraint *c,
-                                 enum inv_blocking blocking)
+                                 bool measured, enum inv_blocking blocking)
 {
-    if (is_announced(slot, c))
+    if (is_announced(slot, c, measured))
         return atomic_load_explicit(&slot->constraint_seq, memory_order_relaxed);
     if (inv_traced())
         trace_constraint(slot, c);
@@ -136,6 +143,7 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
     atomic_store_explicit(&slot->min_cores, c->min_cores, memory_order_relaxed);
     atomic_store_explicit(&slot->max_cores, c->max_cores, memory_order_relaxed);
     atomic_store_explicit(&slot->workload_bits, bits_of(c->workload), memory_order_relaxed);
+    atomic_store_explicit(&slot->workload_measured, measured, memory_order_relaxed);
     atomic_store_explicit(&slot->iteration_bits, bits_of(c->iteration_s), memory_order_relaxed);
     inv_scalability_write(slot, &c->scalability);
     /* release: partner is rmd's acquire load of constraint_seq.  If rmd reads the values while
@@ -152,7 +160,7 @@ static uint32_t announce(const struct inv_constraint *c, enum inv_blocking block
     INV_UNCANCELLED;
     struct inv_slot *slot = inv_own_slot();
     pthread_mutex_lock(&announcing.lock);
-    uint32_t seq = write_constraint(slot, c, blocking);
+    uint32_t seq = write_constraint(slot, c, false, blocking);
     pthread_mutex_unlock(&announcing.lock);
     return seq;
 }
@@ -269,7 +277,7 @@ static bool is_in_force(const struct inv_constraint *c, enum inv_blocking blocki
 {
     struct inv_slot *slot = inv_own_slot();
     uint32_t seen;
-    if (!is_announced(slot, c))
+    if (!is_announced(slot, c, false))
         return false;
     if (blocking != INV_BLOCKING)
         return true;
@@ -299,46 +307,55 @@ int inv_retreat(void)
 }
 
 /* The constraint in force, as this process has written it. */
-static struct inv_constraint read_announced(struct inv_slot *slot)
+static struct announced read_announced(struct inv_slot *slot)
 {
-    struct inv_constraint c = {
-        .min_cores = atomic_load_explicit(&slot->min_cores, memory_order_relaxed),
-        .max_cores = atomic_load_explicit(&slot->max_cores, memory_order_relaxed)};
+    struct announced a = {
+        .measured = atomic_load_explicit(&slot->workload_measured, memory_order_relaxed)};
+    struct inv_constraint *c = &a.constraint;
+    c->min_cores = atomic_load_explicit(&slot->min_cores, memory_order_relaxed);
+    c->max_cores = atomic_load_explicit(&slot->max_cores, memory_order_relaxed);
     uint64_t bits = atomic_load_explicit(&slot->workload_bits, memory_order_relaxed);
-    memcpy(&c.workload, &bits, sizeof bits);
+    memcpy(&c->workload, &bits, sizeof bits);
     bits = atomic_load_explicit(&slot->iteration_bits, memory_order_relaxed);
-    memcpy(&c.iteration_s, &bits, sizeof bits);
-    inv_scalability_read(slot, &c.scalability);
-    return c;
+    memcpy(&c->iteration_s, &bits, sizeof bits);
+    inv_scalability_read(slot, &c->scalability);
+    return a;
 }
 
-/* Updates the field whose argument is not NULL, and announces the constraint. */
-static int announce_part(const double *workload, const struct inv_scalability *scalability)
+/* Updates the field whose argument is not NULL, and announces the constraint.
+ *   measured  of the workload */
+static int announce_part(const double *workload, bool measured,
+                         const struct inv_scalability *scalability)
 {
     if (!inv_join(-1, -1, -1))
         return 0;
     INV_UNCANCELLED;
     struct inv_slot *slot = inv_own_slot();
     pthread_mutex_lock(&announcing.lock);
-    struct inv_constraint c = read_announced(slot);
+    struct announced a = read_announced(slot);
     inv_assert((workload == NULL) != (scalability == NULL));
-    if (workload)
-        c.workload = *workload;
-    if (scalability)
-        c.scalability = *scalability;
-    write_constraint(slot, &c, INV_NONBLOCKING);
+    if (workload) {
+        a.constraint.workload = *workload;
+        a.measured = measured;
+    } else
+        a.constraint.scalability = *scalability;
+    write_constraint(slot, &a.constraint, a.measured, INV_NONBLOCKING);
     pthread_mutex_unlock(&announcing.lock);
     return 0;
 }
 
-int inv_announce_workload(double workload)
+static int announce_workload(double workload, bool measured)
 {
     if (!valid_amount(workload)) {
         errno = EINVAL;
         return -1;
     }
-    return announce_part(&workload, NULL);
+    return announce_part(&workload, measured, NULL);
 }
+
+int inv_announce_workload(double workload) { return announce_workload(workload, false); }
+
+int inv_announce_measured_workload(double workload) { return announce_workload(workload, true); }
 
 int inv_announce_scalability(const struct inv_scalability *scalability)
 {
@@ -347,7 +364,7 @@ int inv_announce_scalability(const struct inv_scalability *scalability)
         errno = EINVAL;
         return -1;
     }
-    return announce_part(NULL, scalability ? scalability : &unknown);
+    return announce_part(NULL, false, scalability ? scalability : &unknown);
 }
 
 const char *inv_version(void)

@@ -39,6 +39,13 @@ bool inv_wanted(void);
  * is asked for: the number of CPUs of the caller's affinity. */
 unsigned inv_domain_cores(void);
 
+/*
+ * inv_announce_measured_workload - as inv_announce_workload (invasive.h), of a workload that was
+ * measured as time of this process's cores.  rmd converts it to time of whole cores, if the slot
+ * says what these cores deliver (delivered_bits of table.h).  Thread safe.
+ */
+int inv_announce_measured_workload(double workload);
+
 /* For the child of a fork: no thread announces a constraint there (claim.c). */
 void inv_claims_forget(void);
 

@@ -43,6 +43,19 @@ static void test_unmanaged(void)
     CHECK(!inv_claim_now().managed);
 }
 
+/* rmd converts a measured workload, so the same figure from the program is another constraint. */
+static void test_measured(struct inv_slot *slot, const struct inv_constraint *own)
+{
+    const struct inv_scalability graph = {{{1, 1}, {2, 1.5F}}};
+    CHECK(!atomic_load(&slot->workload_measured));
+    CHECK(inv_announce_measured_workload(-1) == -1 && errno == EINVAL);
+    CHECK(inv_announce_measured_workload(own->workload) == 0);
+    CHECK(atomic_load(&slot->workload_measured));
+    CHECK(inv_announce_scalability(&graph) == 0 && atomic_load(&slot->workload_measured));
+    CHECK(inv_announce_scalability(NULL) == 0 && atomic_load(&slot->workload_measured));
+    CHECK(inv_reinvade(own, INV_NONBLOCKING, NULL) == 0 && !atomic_load(&slot->workload_measured));
+}
+
 static void test_managed(void)
 {
     struct inv_claim claim = {0};
@@ -70,6 +83,7 @@ static void test_managed(void)
     CHECK(atomic_load(&slot->min_cores) == 1);
     CHECK(inv_reinvade(&six, INV_BLOCKING, &claim) == 0);
     CHECK(claim.owned_cores == 1);
+    test_measured(slot, &six);
     CHECK(inv_retreat() == 0 && atomic_load(&slot->max_cores) == 1);
     CHECK(inv_claim_now().held_cores >= 1);
 }

@@ -195,8 +195,7 @@ struct inv_slot {
 
     /* --- for rmd: what part of a whole core a core of this process has delivered of late: its
      * processor time over the time for which it held cores (mpi-shim); a double, 0.1 to 1; 0.0: not
-     * known.  If it is known, the workload is in time of such cores.  Writer: the process; relaxed:
-     * a figure by itself */
+     * known.  Writer: the process; relaxed: a figure by itself */
     _Atomic uint64_t delivered_bits;
 
     /* --- statistics, writer: rmd.  Core time that the process had owned at settled_ns, and how
@@ -208,6 +207,12 @@ struct inv_slot {
      * mpi-shim)? 0: they are lent.  Writer: the process, if it is the job's first rank on this
      * node */
     _Atomic uint32_t short_waits;
+
+    /* --- part of the constraint.  1: the workload was measured, in time of cores that deliver what
+     * delivered_bits says; 0: it is the program's own, in units of the program.  Writer: the
+     * process; relaxed, since constraint_seq orders it.  In bytes that are unused, and 0, in
+     * the layout without it, so that both layouts have one version */
+    _Atomic uint32_t workload_measured;
 
     struct inv_counters counters __attribute__((aligned(64)));
     struct inv_parked parked_workers[INV_PARKED_MAX] __attribute__((aligned(64)));

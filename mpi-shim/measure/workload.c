@@ -17,7 +17,8 @@
  *
  *     W_i = cores of the domain * w_i / sum of w_j over the job's ranks in the domain
  *
- * so that anything which slows all ranks down alike does not change it.  W_i is announced when it
+ * so that anything which slows all ranks down alike does not change it, as measured workload: rmd
+ * converts it from time of this rank's cores to time of whole ones.  W_i is announced when it
  * has changed for good (inv_steady): rmd moves ownership for imbalance that persists, and lending
  * evens out imbalance that comes and goes.  Only the thread that called MPI_Init is measured.
  */
@@ -174,7 +175,7 @@ static void announce_workload(double rate)
                           memory_order_relaxed);
     double workload = share_of_job(rate) * inv_process.ncores;
     if (workload > 0 && inv_steady_add(&work.workload, workload))
-        inv_announce_workload(work.workload.told);
+        inv_announce_measured_workload(work.workload.told);
 }
 
 /* The mean speed of the cores that the process holds now; 1: that of the fastest cores. */

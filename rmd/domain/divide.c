@@ -106,8 +106,8 @@ static double delivered_to(const struct rmd_domain *d, unsigned slot)
     return known ? sum / known : 0;
 }
 
-/* A process that measures what its cores deliver announces its workload in core time of these
- * cores.  In time of whole cores the workload is that times the delivered part. */
+/* A measured workload is in core time of the process's cores.  In time of whole cores it is that
+ * times the part that they deliver.  A workload in units of the program is the same on any core. */
 static void add_delivered(struct rmd_need *need, struct inv_slot *s, double told)
 {
     double seen;
@@ -116,7 +116,8 @@ static void add_delivered(struct rmd_need *need, struct inv_slot *s, double told
     need->delivered = told;
     if (!(seen >= 0.1 && seen <= 1))
         return;
-    need->workload *= seen;
+    if (atomic_load_explicit(&s->workload_measured, memory_order_relaxed))
+        need->workload *= seen;
     if (!(told > 0) || seen < told)
         need->delivered = seen;
 }

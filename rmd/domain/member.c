@@ -166,6 +166,7 @@ static void init_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store(&s->min_cores, 0);
     atomic_store(&s->max_cores, 0);
     atomic_store(&s->workload_bits, 0);
+    atomic_store(&s->workload_measured, 0);
     atomic_store(&s->iteration_bits, 0);
     atomic_store(&s->rate_bits, 0);
     atomic_store(&s->delivered_bits, 0);

@@ -89,7 +89,7 @@ def test_a_rank_on_slow_cores_owns_more_of_them(build, mpiexec, stock_env, rmd, 
 def test_a_rank_measures_what_its_cores_deliver(build, mpiexec, stock_env, rmd):
     subprocess.run([build / "bin/rmctl", f"--socket={rmd}", "policy", "equal"], check=True,
                    timeout=20, stdout=subprocess.DEVNULL)
-    told = [set(), set()]
+    told, measured = [set(), set()], set()
 
     def look():
         done = subprocess.run([build / "bin/rmctl", f"--socket={rmd}", "status", "--json"],
@@ -97,9 +97,11 @@ def test_a_rank_measures_what_its_cores_deliver(build, mpiexec, stock_env, rmd):
         for process in json.loads(done.stdout)["domains"][0]["processes"]:
             if process["rank"] in (0, 1) and process["delivered"]:
                 told[process["rank"]].add(process["delivered"])
+            measured.add(process["workload_measured"])
 
     run(build, mpiexec, rmd, stock_env, "--loads=1:1", look=look)
     assert min(told[1]) < 0.6 < min(told[0])
+    assert True in measured  # so rmd converts the workload to time of whole cores
 
 
 def test_imbalance_that_alternates_leaves_ownership_alone(build, mpiexec, stock_env, rmd):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
@@ -116,6 +117,43 @@ def test_announced_iteration_times_show_cores_that_deliver_less(rmd):
     assert counts(one, 0, 1) == [10, 6]
     one.ask("announce 1.1 0 0")  # the times are those of eight cores each, whatever they own now
     assert counts(one, 0, 1) == [10, 6]
+
+
+@pytest.mark.parametrize("policy", ["workload", "makespan", "interference"])
+def test_a_workload_that_was_measured_is_time_of_the_cores_that_it_was_measured_on(rmd, policy):
+    """Twice the time on cores that deliver half is the same work."""
+    one, other = rmd(16, f"--policy={policy}").joined(2, 0, 1)
+    assert one.ask("delivered 0.5 1") == "0" and one.ask("announce 2 0 0") == "0"
+    assert other.ask("delivered 1 1") == "0" and other.ask("announce 1 0 0") == "0"
+    measured = counts(one, 0, 1)
+    assert one.ask("delivered 0.5 0") == "0" and one.ask("announce 1 0 0") == "0"
+    assert counts(one, 0, 1) == measured
+
+
+@pytest.mark.parametrize("policy", ["workload", "makespan", "interference"])
+def test_a_workload_in_units_of_the_program_is_the_same_on_slow_cores(rmd, policy):
+    """The ranks of a program that announces its cells, some of them on slow cores."""
+    one, other = rmd(16, f"--policy={policy}").joined(2, 0, 1)
+    assert one.ask("delivered 0.5 0") == "0" and other.ask("delivered 1 0") == "0"
+    assert one.ask("announce 100 0 0") == "0" and other.ask("announce 100 0 0") == "0"
+    assert counts(one, 0, 1) in ([10, 6], [11, 5])  # 10 2/3 of 16; 8 if it were core time
+
+
+def test_the_next_process_of_a_slot_has_measured_nothing(rmd, build):
+    r = rmd(4)
+    _, first = r.joined(2, 0, 1)
+
+    def measured():
+        text = rmctl(build, f"--socket={r.name}", "status", "--json")[1]
+        processes = json.loads(text)["domains"][0]["processes"]
+        return {process["slot"]: process["workload_measured"] for process in processes}
+
+    assert first.ask("delivered 0.5 1") == "0"
+    assert measured() == {0: False, 1: True}
+    first.kill()
+    eventually(measured, {0: False})
+    r.joined(1, 1)
+    assert measured() == {0: False, 1: False}
 
 
 def test_a_move_that_does_not_pay_in_time_is_not_made(rmd):

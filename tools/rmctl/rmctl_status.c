@@ -146,10 +146,11 @@ static json_t *graph_json(const struct view_process *p)
 static json_t *process_json(const struct view_process *p)
 {
     return json_pack(
-        "{si si so ss si si sb sf so so s{sI sI sI sI sf sf sf sf sf sf sf sI}}", "slot",
+        "{si si so ss si si sb sf sb so so s{sI sI sI sI sf sf sf sf sf sf sf sI}}", "slot",
         (int)p->slot, "pid", p->pid, "rank", p->rank >= 0 ? json_integer(p->rank) : json_null(),
         "program", p->program, "owned_cores", (int)p->owned, "held_cores", (int)p->held,
         "wants_cores", p->wants, "workload", isfinite(p->workload) ? p->workload : 0.0,
+        "workload_measured", p->workload_measured,
         "delivered", p->delivered > 0 && p->delivered <= 1 ? json_real(p->delivered) : json_null(),
         "scalability", graph_json(p), "counters", "lends", (json_int_t)p->lends, "borrows",
         (json_int_t)p->borrows, "reclaims", (json_int_t)p->reclaims, "evictions",

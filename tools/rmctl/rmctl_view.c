@@ -67,6 +67,7 @@ static void read_process(struct view *v, struct inv_table *t, unsigned slot)
     *p = (struct view_process){.slot = slot, .pid = s->pid, .rank = s->rank, .size = s->size};
     rmd_copy_name(p->program, s->program);
     memcpy(&p->workload, &bits, sizeof bits);
+    p->workload_measured = LOAD(s->workload_measured);
     bits = LOAD(s->delivered_bits);
     memcpy(&p->delivered, &bits, sizeof bits);
     for (unsigned c = 0; c < v->ncores; c++) {

@@ -23,6 +23,7 @@ struct view_process {
     char program[INV_NAME_BYTES];
     bool wants;
     double workload;
+    bool workload_measured;
     double delivered; /* what a core delivers, as the process has measured; 0: unknown */
     uint64_t lends, borrows, reclaims, evictions, reclaim_wait_ns, reclaim_wait_max_ns;
     uint64_t borrowed_ns, lent_used_ns, held_ns, useful_ns, wait_ns, waits;

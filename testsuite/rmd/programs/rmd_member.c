@@ -25,6 +25,8 @@
  *   crowd N                      -> starts so many threads, which sleep: 0
  *   graph CORES SPEEDUP ...      -> puts these points into its slot, valid or not: 0
  *   iteration SECONDS            -> puts this into its slot: 0
+ *   delivered PART MEASURED      -> puts into its slot what its cores deliver, and whether its
+ *                                   workload is measured on them, 0 or 1: 0
  *   spend USEFUL WAIT            -> so many more milliseconds outside of MPI's waits and in them, as
  *                                   the MPI shim counts them: 0
  *   park ENTRY                   -> parks as that worker until it is woken: core offered, or "timeout"
@@ -251,6 +253,16 @@ static void put_iteration(double seconds)
     uint64_t bits;
     memcpy(&bits, &seconds, sizeof bits);
     atomic_store(&inv_slot_at(table, me)->iteration_bits, bits);
+    printf("0\n");
+}
+
+/* What its cores deliver, and whether its workload was measured on them. */
+static void put_delivered(double part, bool measured)
+{
+    uint64_t bits;
+    memcpy(&bits, &part, sizeof bits);
+    atomic_store(&inv_slot_at(table, me)->delivered_bits, bits);
+    atomic_store(&inv_slot_at(table, me)->workload_measured, measured);
     printf("0\n");
 }
 
@@ -674,6 +686,8 @@ static void *serve(void *arguments)
             put_graph(line + strlen("graph"));
         } else if (sscanf(line, "iteration %lf", &w) == 1) {
             put_iteration(w);
+        } else if (sscanf(line, "delivered %lf %d", &w, &a) == 2) {
+            put_delivered(w, a);
         } else if (sscanf(line, "spend %d %d", &a, &b) == 2) {
             spend(a, b);
         } else if (sscanf(line, "want %d", &a) == 1) {
