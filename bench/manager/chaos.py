@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Does the service survive everything at once?
 
-MPI+OpenMP programs start and end under one rmd all the time; some block outside MPI, and fork
-children that compute.  Ranks are killed or stopped for a while, jobs are suspended, rmd is killed
-or ended and started again, clients flood it, the machine becomes warm, loses a CPU or has a quota
-(chaos_machine.py), and, where we are root, processes of a second user come, take cores, are stopped
-and die, and more users than rmd remembers ask it something.  Every half minute the bench waits for
-the programs; then each core must be in one table and have no holder, and tokens must be as many as
-cores.  Programs that were not killed must print the checksum that the stock runtime prints.
+MPI+OpenMP programs start and end under one rmd all the time; some block outside MPI, fork
+children that compute, and have a control point.  Ranks are killed or stopped for a while, jobs are
+suspended, rmd is killed or ended and started again, clients flood it, the machine becomes warm,
+loses a sensor or a CPU, or has a quota (chaos_machine.py), and programs that are not managed
+compute for some seconds.  Where we are root, processes of a second user come, take cores, are
+stopped and die, and more users than rmd remembers ask it something.  Every half minute the bench
+waits for the programs; then each core must be in one table and have no holder, and tokens must be
+as many as cores.  Programs that were not killed must print the checksum that the stock runtime
+prints.
 
 The first process that joins decides the mode of the domain until the minute is over.  In turn: an
 observer, so that cores have owners; a program of more ranks than there are cores, so that the mode
@@ -153,13 +155,14 @@ class Chaos:
         shutil.copy(ctx.build / "bin" / "rmctl", self.work / "rmctl")
         self.name = str(self.work / "rmd.sock")
         self.jobs: list[Job] = []
+        self.unmanaged: list[subprocess.Popen] = []
         self.others: list[Member] = []
         self.asleep: dict[Member, float] = {}      # further ones, stopped: until when
         self.members: list[Member] = []
         self.wrong: list[str] = []
         self.counts = dict.fromkeys((
             "programs", "ranks", "ranks unmanaged", "kills", "stops", "suspended jobs",
-            "changes of the machine", "restarts", "floods",
+            "changes of the machine", "unmanaged programs", "restarts", "floods",
             "processes of the second user", "of these stopped", "askers", "looks",
             "looks at threads", "traces", "changes"), 0)
         self.trace_until: float | None = None
@@ -315,6 +318,15 @@ class Chaos:
         self.wrong += [f"rmctl power: {done}"] if done.returncode else []
 
     # --- strangers
+
+    def begin_unmanaged(self) -> None:
+        """A program that never joins, and ends by itself."""
+        self.unmanaged = [one for one in self.unmanaged if one.poll() is None]
+        if not self.unmanaged:
+            self.counts["unmanaged programs"] += 1
+            self.unmanaged.append(subprocess.Popen(
+                ["timeout", str(self.chance.choice([0.2, 1, 3])), sys.executable, "-c",
+                 "while True: pass"]))
 
     def flood(self) -> None:
         self.counts["floods"] += 1
@@ -541,7 +553,7 @@ class Chaos:
         self.begin_domain(kind)
         what = [self.start_job] * 12 + [self.stop_ranks] * 3 + [self.kill_rank] * 2 + \
                [self.restart] * 2 + [self.flood, self.begin_trace, self.ask] + \
-               [self.suspend_job] * 2 + [self.change_machine] * 2 + \
+               [self.suspend_job] * 2 + [self.change_machine] * 2 + [self.begin_unmanaged] + \
                [self.trouble_by_second_user] * (0 if kind == "one user" else 6)
         quiet_at = time.monotonic() + 30
         while (now := time.monotonic()) < until:
@@ -582,6 +594,8 @@ class Chaos:
             job.process.communicate()
         for who in [*self.others, *self.asleep, *self.members]:
             who.end()
+        for program in self.unmanaged:
+            program.wait()
         if hasattr(self, "rmd") and self.rmd.poll() is None:
             self.rmd.kill()
             self.rmd.wait()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A machine that changes while programs run, for chaos: files of /proc and /sys below a root, for
-rmd --sys-root.  It becomes warm and cool, its last CPU goes offline and comes back, and the control
-group of its processes has a quota now and then.
+rmd --sys-root.  It becomes warm and cool, one of its two sensors is missing now and then, its last
+CPU goes offline and comes back, and the control group of its processes has a quota now and then.
 
 rmd leaves cores out for each of these, so none is lost only when the machine is calm.
 """
@@ -34,7 +34,8 @@ class Machine:
         new.replace(file)
 
     def set(self, degrees: int, quota: str, cpus: list[int]) -> None:
-        self.put(SENSOR + "temp1_input", str(degrees * 1000))
+        for sensor in ("temp1_input", "temp2_input"):
+            self.put(SENSOR + sensor, str(degrees * 1000))
         self.put(f"{GROUPS.lstrip('/')}/job/cpu.max", f"{quota} 100000")
         self.put("sys/devices/system/cpu/online", ",".join(map(str, cpus)))
 
@@ -47,3 +48,5 @@ class Machine:
             self.put(f"proc/{pid}/cgroup", "0::/job")
         last = -1 if len(self.cpus) > 1 and chance.random() < 0.3 else len(self.cpus)
         self.set(chance.choice([WARM, COOL]), chance.choice(["max", *QUOTAS]), self.cpus[:last])
+        if chance.random() < 0.3:
+            (self.root / SENSOR / "temp2_input").unlink()

@@ -4,10 +4,11 @@
  *
  *   mixed STEPS
  *
- * In each step a rank computes in a loop of OpenMP, and then, each rank something else: sleeps; reads from a pipe
- * into which another thread writes; waits for a child that computes in a loop of OpenMP, and so becomes a
- * process of its own; waits in MPI.  Prints "checksum", which the steps determine.  A rank ends with 1 when its child
- * has not computed what it should.
+ * In each step a rank computes in a loop of OpenMP, and then, each rank something else: sleeps;
+ * reads from a pipe into which another thread writes; waits for a child that computes in a loop of
+ * OpenMP, and so becomes a process of its own; waits in MPI.  A control point chooses the chunk of
+ * the loop.  Prints "checksum", which the steps determine.  A rank ends with 1 when its child has
+ * not computed what it should.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -24,10 +25,16 @@
 
 enum { PIECES = 48, PIECE_STEPS = 100000, BLOCK_MS = 20, WAYS = 4 };
 
+/* Of invasive.h; NULL in a stock run. */
+#pragma weak inv_control_point
+int inv_control_point(const char *name, int low, int high, int *value);
+
+static int chunk = 1;
+
 static uint64_t compute(uint64_t seed)
 {
     uint64_t sum = 0;
-#pragma omp parallel for schedule(dynamic, 1) reduction(+ : sum)
+#pragma omp parallel for schedule(dynamic, chunk) reduction(+ : sum)
     for (int i = 0; i < PIECES; i++) {
         spin(PIECE_STEPS);
         sum += (seed + (uint64_t)i) * UINT64_C(0x9e3779b97f4a7c15);
@@ -87,6 +94,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int step = 0; argc == 2 && step < atoi(argv[1]); step++) {
+        if (inv_control_point)
+            inv_control_point("chunk", 1, 12, &chunk);
         sum = sum * 31 + one_step((uint64_t)(step * 1000 + rank), (step + rank) % WAYS);
         MPI_Allreduce(&sum, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
         sum += all;
