@@ -68,10 +68,11 @@ static void update_delivery(struct rmd_delivery *d, unsigned core, struct rmd_cp
         *last = now; /* the first look, or it was offline meanwhile */
         return;
     }
-    if (busy + steal < TICKS_LEAST)
+    double all = (double)busy + (double)steal; /* as integers, nonsense may overflow */
+    if (all < TICKS_LEAST)
         return; /* wait for more */
     *last = now;
-    double part = speed * (double)busy / (double)(busy + steal);
+    double part = speed * (double)busy / all;
     double *known = &d->delivered[core];
     *known = *known > 0 ? *known + (part - *known) / 4 : part;
     if (*known < 0.01)

@@ -175,7 +175,7 @@ def test_how_much_energy_may_lose_can_be_said(rmd):
 # --- what the machine says, below a root of our own
 
 
-def stolen_from_the_first(rmd, root):
+def stolen_from_the_first(rmd, root, ticks=(300, 200)):
     """Two processes on 16 cores; half of the first one's time is stolen, so it gets two more."""
     put_stat(root, [(100, 0)] * 16)
     r = rmd(16, "--policy=interference", f"--sys-root={root}")
@@ -183,7 +183,7 @@ def stolen_from_the_first(rmd, root):
     for member in (one, other):
         member.join()
     assert counts(one, 0, 1) == [8, 8]
-    put_stat(root, [(300, 200) if slot == 0 else (500, 0) for slot in one.owners()])
+    put_stat(root, [ticks if slot == 0 else (500, 0) for slot in one.owners()])
     eventually(lambda: counts(one, 0, 1), [10, 6])
     return r, one
 
@@ -198,6 +198,11 @@ def test_steal_counts_for_nothing_under_other_policies(rmd, build, tmp_path):
     r, one = stolen_from_the_first(rmd, tmp_path)
     assert rmctl(build, f"--socket={r.name}", "policy", "fair")[0] == 0
     assert counts(one, 0, 1) == [8, 8]
+
+
+def test_ticks_that_are_beyond_64_bits_together_count_by_their_ratio(rmd, tmp_path):
+    """As a container's own /proc/stat may have them."""
+    stolen_from_the_first(rmd, tmp_path, (2**63 + 108, 2**63))
 
 
 @pytest.mark.parametrize("text", ["", "cpu0", "cpu0 1 2 3", "cpu99 1 1 1 1 1 1 1 1", "x" * 5000,
