@@ -9,6 +9,9 @@
  *
  * The thread also gets a small part of a busy CPU, but seldom in time: a CPU counts as idle when
  * the thread has run in time twice.
+ *
+ * A process has ended when its last thread has.  So on busy CPUs the parent of an rmd that is killed
+ * or ends sees that some tenths of a second later, when these threads have run once more.
  */
 #ifndef RMD_IDLE_CPU_H
 #define RMD_IDLE_CPU_H
