@@ -68,8 +68,9 @@ int inv_own_tid (void)
 {
     return 1;
 }
-struct inv_guest inv_guest_take_in (void)
+struct inv_guest inv_guest_take_in (bool among_own)
 {
+    (void)among_own;
     return INV_NO_GUEST;
 }
 void inv_guest_leaves (const struct inv_guest *guest)

@@ -311,7 +311,7 @@ static void look_for_stall (void)
     struct watch *w = &watch;
     bool strangers = beside_strangers();
     struct view now = look_at_work();
-    bool unheld = atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
+    bool unheld = gomp_unheld_compute();
     uint64_t cpu = cpu_ns();
     if (share_lasting_regions(&w->alone, cpu))
         w->idle = 0;

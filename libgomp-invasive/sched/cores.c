@@ -22,14 +22,12 @@ bool gomp_threads_queued (void)
 
 bool gomp_threads_waiting (void)
 {
-    return gomp_threads_queued() ||
-           atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
+    return gomp_threads_queued() || gomp_unheld_compute();
 }
 
 bool gomp_core_needed (void)
 {
-    return gomp_ready_at(inv_hold) || gomp_work_sources.implicit->in_sight() ||
-           atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
+    return gomp_ready_at(inv_hold) || gomp_work_sources.implicit->in_sight() || gomp_unheld_compute();
 }
 
 bool gomp_work_waiting (void)

@@ -53,7 +53,7 @@ void gomp_park_thread (int *addr, int val)
         gomp_work_sources.implicit->sleeps(addr);
         gomp_hold_yield();
         check_starved();
-        guest = inv_guest_take_in();
+        guest = inv_guest_take_in(gomp_unheld_compute());
     } else
         gomp_work_sources.implicit->publish();
     gomp_waiter_sleep(&w);

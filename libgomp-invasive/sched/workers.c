@@ -124,7 +124,7 @@ static bool wait_for_hold (struct gomp_free_worker *self)
         return false;
     gomp_work_sources.implicit->rest();
     INV_TELL(idle_begin());
-    struct inv_guest guest = inv_guest_take_in();
+    struct inv_guest guest = inv_guest_take_in(gomp_unheld_compute());
     if (!inv_worker_park(&gomp_workers.leave_word, seen))
         park_spare();
     inv_guest_leaves(&guest);

@@ -50,6 +50,12 @@ extern void gomp_unheld_leave (int hold);
 extern void gomp_unheld_rescue (void);
 extern void gomp_unheld_forget (void);
 
+/* Does any thread compute without a hold, as far as the caller sees? */
+static inline bool gomp_unheld_compute (void)
+{
+    return atomic_load_explicit(&gomp_unheld_threads.waiting, memory_order_relaxed) > 0;
+}
+
 /* Does the calling thread hold a core? */
 static inline bool gomp_holds_core (void)
 {

@@ -116,9 +116,9 @@ static struct inv_guest most_crowded(void)
 }
 
 /* Takes a sample if one is due.  Returns a thread that is to be moved here; tid 0: none. */
-static struct inv_guest look(uint64_t now)
+static struct inv_guest look(uint64_t now, bool among_own)
 {
-    if (!is_alone()) {
+    if (among_own || !is_alone()) {
         atomic_store_explicit(&seen.crowded, false, memory_order_relaxed);
         atomic_store_explicit(&seen.next_ns, now + PERIOD_NS, memory_order_relaxed);
         seen.at_ns = 0; /* the next sample has none to compare with */
@@ -129,7 +129,7 @@ static struct inv_guest look(uint64_t now)
     return atomic_load_explicit(&seen.crowded, memory_order_relaxed) ? most_crowded() : INV_NO_GUEST;
 }
 
-struct inv_guest inv_guest_take_in(void)
+struct inv_guest inv_guest_take_in(bool among_own)
 {
     if (inv_process.anonymous || inv_unpinned() || !inv_threads_are_bound() || inv_placed_by_kernel())
         return INV_NO_GUEST;
@@ -140,7 +140,7 @@ struct inv_guest inv_guest_take_in(void)
         return INV_NO_GUEST;
     INV_UNCANCELLED;
     int saved = errno;
-    struct inv_guest guest = look(now);
+    struct inv_guest guest = look(now, among_own);
     if (guest.tid && (guest.cpu = inv_thread_move_here(guest.tid, guest.core)) < 0)
         guest = INV_NO_GUEST;
     atomic_store_explicit(&seen.looking, false, memory_order_release);

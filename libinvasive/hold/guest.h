@@ -11,6 +11,7 @@
 #ifndef INV_GUEST_H
 #define INV_GUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct inv_guest {
@@ -23,8 +24,10 @@ struct inv_guest {
 /* The calling thread, which is about to sleep, takes in a thread of the process that waits for a
  * processor on its core, if threads do so often and no other process of the domain uses cores.
  * For each sleep; looks at the threads 10 ms apart at least.  Any thread of a managed process; also
- * where threads are not bound, and does nothing then. */
-struct inv_guest inv_guest_take_in(void);
+ * where threads are not bound, and does nothing then.
+ *   among_own  threads of the process compute without a hold, beside those that hold the cores: these
+ *              wait for each other's time slices, and no thread is taken in */
+struct inv_guest inv_guest_take_in(bool among_own);
 /* The caller has slept: the guest goes back to the core that it holds, if it still holds it and its
  * CPUs are as they were set. */
 void inv_guest_leaves(const struct inv_guest *guest);
