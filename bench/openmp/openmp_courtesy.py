@@ -25,9 +25,9 @@ SPIN_GOAL = 1.05
 # Words in front of the command, threads, rounds of each kernel.  Where threads are more than cores,
 # a hand-over lasts until the kernel takes the core from a thread that spins in vain.
 SPIN_SETTINGS = {
-    "2 on 2 cores": ((), 2, {"pingpong": 20000, "pipeline": 5000, "meet": 20000}),
-    "4 on 2 cores": ((), 4, {"pipeline": 300, "meet": 100}),
-    "2 on 1 core": (ONE_CORE, 2, {"pingpong": 40, "pipeline": 300, "meet": 100}),
+    "2 on 2 cores": ((), 2, {"pingpong": 20000, "pipeline": 5000, "meet": 20000, "yield": 20000}),
+    "4 on 2 cores": ((), 4, {"pipeline": 300, "meet": 100, "yield": 10000}),
+    "2 on 1 core": (ONE_CORE, 2, {"pingpong": 40, "pipeline": 300, "meet": 100, "yield": 10000}),
 }
 
 

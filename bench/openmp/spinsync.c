@@ -8,12 +8,14 @@
  *   pingpong  two threads hand a number to and fro
  *   pipeline  thread i does step s when thread i-1 has done it; each step is some 2 us of work
  *   meet      regions in each of which all threads meet three times at a counter
+ *   yield     the same, where a thread that waits calls sched_yield, by another function
  *
  * spinsync [--rounds=N] [--warm-up-ms=T] [kernel ...]
  */
 #include "measure.h"
 
 #include <omp.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 enum { LINE = 64, MAX_THREADS = 64, STEP_STEPS = 2000, LEAD = 8, MEETINGS = 3, TRIALS = 5 };
@@ -77,7 +79,7 @@ static void pipeline(void)
     demand(atomic_load(&flags[last].done) == rounds && x[last] == x[0], "pipeline");
 }
 
-static void meet(void)
+static inline void meet_by(void (*wait)(void))
 {
     long regions = rounds / 10 + 1, wrong = 0;
     for (long r = 0; r < regions; r++) {
@@ -88,13 +90,20 @@ static void meet(void)
             for (long m = 1; m <= MEETINGS; m++) {
                 atomic_fetch_add(&arrived, 1);
                 while (atomic_load(&arrived) < m * all)
-                    ;
+                    if (wait)
+                        wait();
             }
             wrong += atomic_load(&arrived) != MEETINGS * all;
         }
     }
     demand(wrong == 0, "meet");
 }
+
+static void meet(void) { meet_by(NULL); }
+
+static __attribute__((noinline)) void give_way(void) { sched_yield(); }
+
+static void yield(void) { meet_by(give_way); }
 
 /* The mean of TRIALS after a first one.  (A median would hide what goes wrong in one of them.) */
 static double milliseconds(void (*run)(void))
@@ -113,7 +122,7 @@ static double milliseconds(void (*run)(void))
 static const struct kernel {
     const char *name;
     void (*run)(void);
-} kernels[] = {{"pingpong", pingpong}, {"pipeline", pipeline}, {"meet", meet}};
+} kernels[] = {{"pingpong", pingpong}, {"pipeline", pipeline}, {"meet", meet}, {"yield", yield}};
 
 int main(int argc, char **argv)
 {
