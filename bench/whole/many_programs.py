@@ -40,8 +40,8 @@ exit $bad"""
 
 
 def checksums(run: Run) -> list[str]:
-    """Of all programs; in no order, since the programs end in none.  One may write between another's
-    number and its end of line."""
+    """Of all programs; in no order, since the programs end in none.  One may write between the
+    number and the end of line of another."""
     return sorted(re.findall(r"checksum ([-+.\de]+)", run.output))
 
 
