@@ -242,14 +242,15 @@ def test_regions_of_all_ranks_are_added_up(job, mpi):
 
 @pytest.fixture
 def told(invade, run_program, build, tmp_path):
-    """told(REGIONS, env={}, options=[]): the lines "would save" of a report on a member of a domain
-    of four cores that has written down what rmd_member's command says"""
+    """told(REGIONS, then="sleep 0.1", env={}, options=[]): the lines "would save" of a report on a
+    member of a domain of four cores that has written down what rmd_member's command says, and
+    what the shell's command `then` prints; the member runs as long as this command"""
 
-    def run(regions, env=None, options=()):
+    def run(regions, then="sleep 0.1", env=None, options=()):
         script, member = tmp_path / "script", build / "testsuite/rmd/programs/rmd_member"
         script.write_text(f"join SOCKET 0 1 1\nrecord LAUNCH 1 0\nregions {regions}\n")
         edits = "s!SOCKET!$INVASIVE_SOCKET!;s/LAUNCH/${INVASIVE_REPORT%%:*}/"
-        command = f'(sed "{edits}" {script}; sleep 0.1) | {member}'  # which runs so long
+        command = f'(sed "{edits}" {script}; {then}) | {member}'
         said = run_program([invade, "--emulate-cores=4", *options, "--report", "sh", "-c",
                             command], env=env).stderr
         assert "member" in said
@@ -274,6 +275,20 @@ def test_a_team_that_costs_much_is_told_with_a_better_size(told):
 def test_nothing_is_told_of_a_team_of_the_cores_or_one_that_costs_next_to_nothing(told):
     assert told("12400000 4 3 100000") == []
     assert told("1 32 3 1") == []
+
+
+def that_would_save(percent):
+    """A command that runs for a second, then prints regions of which smaller teams would save so
+    much of that time: 28 of 31 of the regions' time, since 28 of the 31 threads without a core are
+    more than the cores."""
+    ms = f"(($(date +%s%N) - began) * {percent} * 31 / 28 / 100000000)"
+    return f"began=$(date +%s%N); sleep 1; echo regions 12400000 32 3 $({ms})"
+
+
+@pytest.mark.parametrize("percent, lines", [(2, 0), (4, 1)])
+def test_a_better_size_is_told_where_it_saves_more_than_three_percent_of_the_time(
+        told, percent, lines):
+    assert len(told("1 32 3 1", then=that_would_save(percent))) == lines
 
 
 def test_only_a_team_of_more_threads_than_cores_costs_something(job, teams):
