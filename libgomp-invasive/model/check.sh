@@ -85,6 +85,7 @@ check_handover() {
     holds '2 threads, a barrier twice' -DNT=2 -DROUNDS=2 -DPINNED
     holds '2 threads, a lock' -DNT=2 -DROUNDS=1 -DWITH_LOCK
     holds '2 threads, a stranger takes cores' -DNT=2 -DROUNDS=1 -DSTRANGER=1
+    holds '2 threads, a lock, threads that pause' -DNT=2 -DROUNDS=1 -DWITH_LOCK -DPAUSES
     for bug in SLEEP_OVERWRITES LOOK_BEFORE_SLEEPER; do
         finds $bug -DNT=2 -DROUNDS=1
     done
@@ -94,6 +95,7 @@ check_handover() {
     holds '3 threads, a barrier' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED
     holds '3 threads, a barrier, pinned nowhere yet' -DNT=3 -DROUNDS=1 -DCOARSE
     holds '3 threads, a barrier, parked workers in full' -DNT=3 -DROUNDS=1 -DPINNED
+    holds '3 threads, a barrier, threads that pause' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED -DPAUSES
     holds '2 threads, a lock twice, a stranger' -DNT=2 -DROUNDS=2 -DWITH_LOCK -DSTRANGER=1
 }
 
@@ -108,6 +110,7 @@ check_eviction() {
     [ $full = yes ] || return
     optimize=-O1
     holds 'the owner takes a core back twice' $owner -DOWNER=2 -DCOARSE
+    holds 'the owner takes a core back, threads that pause' $owner -DOWNER=1 -DCOARSE -DPAUSES
     holds 'the owner takes a core back, a lock' $owner -DOWNER=1 -DCOARSE -DWITH_LOCK
 }
 

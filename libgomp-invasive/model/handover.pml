@@ -22,7 +22,7 @@
  * One STEP is one access to memory that others race for, or several of which only one matters to
  * the others.  A critical section is one step where no process can tell (its lock must be free then).
  * Parts of the protocol of parked workers that libinvasive/model/core.pml checks are coarser here, more of
- * them with COARSE.  With PINNED each thread has held a core before, and two hold one now.  A thread that
+ * them with COARSE.  With PAUSES a thread may pass its core on without waiting for anything, once a round.  With PINNED each thread has held a core before, and two hold one now.  A thread that
  * is woken without a hold runs unheld to its next wait.  Left out: holds for unheld threads, tickets
  * (tickets.pml), tokens.
  *
@@ -309,6 +309,37 @@ inline checkpoint(me)
     fi
 }
 
+/* A thread that waits without sleeping passes its core on (gomp_hold_pause): it takes the next ready thread, queues, and
+ * wakes that thread then. */
+inline pause(me)
+{
+    if
+    :: mine != NONE && READY_COUNT > 0 ->
+        STEP(detach(mine, me));
+        if
+        :: !IS_LOST(mine) && !CALLED_BACK(mine) -> d_step {
+            take_first(mine);
+            take_first((mine + 1) % (NC + 1));
+            take_first((mine + 2) % (NC + 1));
+            next = w; w = NONE }
+        :: else
+        fi;
+        if
+        :: next != NONE ->
+            ready_push(me);
+            want_cores_if(true);
+            STEP(hold[next] = mine; word[next] = GO; next = NONE; mine = NONE)
+        :: else ->
+            hold_handover(mine);
+            mine = NONE;
+            ready_push(me);
+            want_cores_if(true)
+        fi;
+        waiter_sleep(me)
+    :: else
+    fi
+}
+
 inline park(me, still)
 {
 #ifdef BUG_LOOK_BEFORE_SLEEPER
@@ -401,6 +432,9 @@ inline critical_section(me)
 proctype thread(byte me)
 {
     byte mine = NONE, got = NONE, w = NONE, g, n, left, rounds = ROUNDS;
+#ifdef PAUSES
+    byte next = NONE;
+#endif
     byte taken[NT];
     bool ok;
     if
@@ -411,6 +445,9 @@ proctype thread(byte me)
     :: rounds > 0 -> rounds--;
 #ifdef OWNER
         checkpoint(me);
+#endif
+#ifdef PAUSES
+        pause(me);
 #endif
 #ifdef WITH_LOCK
         critical_section(me)
