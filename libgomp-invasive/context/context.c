@@ -23,7 +23,8 @@ struct gomp_contexts gomp_contexts;
  *
  * The file of the processor, switch_*.h, has
  *   gomp_context_swap(save, to, carried)  saves registers on the current stack and its stack
- *       pointer in *save, changes to the stack at `to`, and returns `carried` there;
+ *       pointer in *save, changes to the stack at `to`, and returns `carried` there.  A debugger
+ *       reads the registers from where it saves them (gdb/libgomp_gdb.py);
  *   prepare(top, first, arg)  makes a stack below `top`, a multiple of 16, such that a swap to it
  *       calls first(carried, arg); returns its stack pointer;
  *   unswitchable()  what keeps this process from changing stacks so, in a few words; NULL: nothing.
