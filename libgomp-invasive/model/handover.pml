@@ -22,7 +22,8 @@
  * One STEP is one access to memory that others race for, or several of which only one matters to
  * the others.  A critical section is one step where no process can tell (its lock must be free then).
  * Parts of the protocol of parked workers that libinvasive/model/core.pml checks are coarser here, more of
- * them with COARSE.  With PAUSES a thread may pass its core on without waiting for anything, once a round.  With PINNED each thread has held a core before, and two hold one now.  A thread that
+ * them with COARSE.  With PAUSES a thread may pass its core on without waiting for anything, once a round.
+ * With PINNED each thread has held a core before, and two hold one now.  A thread that
  * is woken without a hold runs unheld to its next wait.  Left out: holds for unheld threads, tickets
  * (tickets.pml), tokens.
  *
