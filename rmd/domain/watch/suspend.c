@@ -31,8 +31,7 @@ enum {
      * times are those of the last tick. */
     EARLY_LOOKS = 30,
     LAST_NS = 50000000,
-    COST_PART = 50, /* later a look takes at most this part of the time until the next one */
-    REST_NS = 500000000, /* if more, rmd has waited for a processor in the look */
+    COST_PART = 50, /* later the processor time of a look is at most this part of the time until the next one */
     RUNS_PART = 20, /* a process computes if its threads took this part of the time since the last look */
 };
 
@@ -91,13 +90,16 @@ static bool enforce_suspensions(struct rmd_domain *d)
     return any;
 }
 
-static void set_timer(struct rmd_domain *d)
+/* Looks, and sets the timer for the next look, if a job is suspended. */
+static void watch_suspended(struct rmd_domain *d)
 {
     struct rmd_suspension *u = &d->suspension;
-    uint64_t now = inv_now_ns(), rest = (now - u->looked_ns) * COST_PART;
-    rest = rest > REST_NS ? REST_NS : rest;
+    uint64_t ran = inv_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (!enforce_suspensions(d) || u->timer.fd < 0)
+        return;
+    uint64_t rest = (inv_clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran) * COST_PART;
     bool costly = !u->early && rest > u->pause_ns;
-    rmd_ring_at(&u->timer, now + (costly ? rest : u->pause_ns));
+    rmd_ring_at(&u->timer, inv_now_ns() + (costly ? rest : u->pause_ns));
     if (u->early)
         u->early--;
     else
@@ -108,8 +110,8 @@ static void timer_expired(struct rmd_source *timer, uint32_t events)
 {
     struct rmd_domain *d = (void *)((char *)timer - offsetof(struct rmd_domain, suspension.timer));
     (void)events;
-    if (rmd_timer_rang(timer) && d->table && enforce_suspensions(d))
-        set_timer(d);
+    if (rmd_timer_rang(timer) && d->table)
+        watch_suspended(d);
 }
 
 /* Begins to look at the processes, if a job is suspended. */
@@ -120,8 +122,7 @@ static void begin_enforcing(struct rmd_domain *d)
         rmd_log(RMD_WARNING, "threads of suspended jobs may compute: no timer: %s", strerror(errno));
     u->pause_ns = FIRST_NS;
     u->early = EARLY_LOOKS;
-    if (enforce_suspensions(d) && u->timer.fd >= 0)
-        set_timer(d);
+    watch_suspended(d);
 }
 
 /* --- suspending and resuming */
