@@ -24,7 +24,7 @@
 #include "threads.h"
 #include "unheld.h"
 #include "watchdog.h"
-#include <libinvasive/hold/guest.h>
+#include <libinvasive/hold/pull.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -68,14 +68,14 @@ int inv_own_tid (void)
 {
     return 1;
 }
-struct inv_guest inv_guest_take_in (bool among_own)
+struct inv_pulled inv_pull_waiting (bool among_own)
 {
     (void)among_own;
-    return INV_NO_GUEST;
+    return INV_NONE_PULLED;
 }
-void inv_guest_leaves (const struct inv_guest *guest)
+void inv_pull_end (const struct inv_pulled *pulled)
 {
-    (void)guest;
+    (void)pulled;
 }
 int inv_thread_core (void)
 {

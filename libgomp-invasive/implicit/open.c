@@ -156,7 +156,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     region->light = !spins && region->inside != GOMP_NEVER_WAITS && gomp_regions_may_be_light();
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
     if (!region->brief)
-        inv_thread_follow_placement(); /* the host of a guest may sleep on (guest.h) */
+        inv_thread_follow_placement(); /* the thread that has pulled us may sleep on (pull.h) */
     /* Not if implicit tasks may wait as kernel threads: one would sleep on the master's core, and
      * no other core would start the rest. */
     bool can_be_alone = !outer && !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&

@@ -11,7 +11,7 @@
 #include "threads.h"
 #include "unheld.h"
 #include "watchdog.h"
-#include <libinvasive/hold/guest.h>
+#include <libinvasive/hold/pull.h>
 
 /* The caller, about to sleep, may wait for implicit tasks that have not started, for which the
  * system refuses a thread.  Ends the program if there is no other worker to run them, and no
@@ -48,14 +48,14 @@ void gomp_park_thread (int *addr, int val)
             gomp_hold_forgo(); /* the caller does not sleep, and computes on without a hold */
         return;
     }
-    struct inv_guest guest = INV_NO_GUEST;
+    struct inv_pulled pulled = INV_NONE_PULLED;
     if (w.needs_hold) {
         gomp_work_sources.implicit->sleeps(addr);
         gomp_hold_yield();
         check_starved();
-        guest = inv_guest_take_in(gomp_unheld_compute());
+        pulled = inv_pull_waiting(gomp_unheld_compute());
     } else
         gomp_work_sources.implicit->publish();
     gomp_waiter_sleep(&w);
-    inv_guest_leaves(&guest);
+    inv_pull_end(&pulled);
 }

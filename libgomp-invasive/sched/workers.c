@@ -13,7 +13,7 @@
 #include "spin.h"
 #include "unheld.h"
 #include "watchdog.h"
-#include <libinvasive/hold/guest.h>
+#include <libinvasive/hold/pull.h>
 #include <libinvasive/process/tool.h>
 
 static bool help_waiting (void *arg)
@@ -124,10 +124,10 @@ static bool wait_for_hold (struct gomp_free_worker *self)
         return false;
     gomp_work_sources.implicit->rest();
     INV_TELL(idle_begin());
-    struct inv_guest guest = inv_guest_take_in(gomp_unheld_compute());
+    struct inv_pulled pulled = inv_pull_waiting(gomp_unheld_compute());
     if (!inv_worker_park(&gomp_workers.leave_word, seen))
         park_spare();
-    inv_guest_leaves(&guest);
+    inv_pull_end(&pulled);
     INV_TELL(idle_end());
     if (inv_hold != INV_HOLD_NONE)
         gomp_idle_slept();

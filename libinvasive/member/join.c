@@ -12,10 +12,10 @@
 #include "libinvasive/base/environment.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/base/uncancelled.h"
-#include "libinvasive/hold/guest.h"
 #include "libinvasive/hold/hold.h"
 #include "libinvasive/hold/parked.h"
 #include "libinvasive/hold/pin.h"
+#include "libinvasive/hold/pull.h"
 #include "libinvasive/hold/strangers.h"
 #include "libinvasive/hold/suspended.h"
 #include "libinvasive/hold/wait.h"
@@ -140,7 +140,7 @@ static void after_fork_in_child(void)
     inv_thread_forget();
     inv_parked_forget();
     inv_strangers_forget();
-    inv_guests_forget();
+    inv_pull_forget();
 }
 
 /* The thread that joined ends before the process does: gives its hold up.  In the first round of

@@ -118,8 +118,8 @@ def test_the_kernel_places_threads_while_others_of_the_process_compute(
 
 
 @pytest.mark.timeout(300)
-def test_a_thread_beside_another_program_runs_on_the_core_of_one_that_sleeps(
+def test_a_thread_beside_another_program_is_pulled_to_the_core_of_one_that_sleeps(
         build, run_program, openmp_program):
-    program = openmp_program("guest")
+    program = openmp_program("pull")
     done = run_program([build / "invade", TWO_CORES, "--", program, str(TWO_CPUS[1])])
-    assert (done.stdout, done.stderr) == ("guests 5, settled 10\n", "")
+    assert (done.stdout, done.stderr) == ("pulled 5, settled 10\n", "")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
-/* guest.c - see guest.h. */
+/* pull.c - see pull.h. */
 #define _GNU_SOURCE
-#include "libinvasive/hold/guest.h"
+#include "libinvasive/hold/pull.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/base/uncancelled.h"
 #include "libinvasive/hold/pin.h"
@@ -13,7 +13,7 @@
 /* Samples are PERIOD_NS apart at least, PERIOD_NS / 8 more for each thread that is looked at, and up
  * to LONGEST times that while nothing is seen.  Cores are crowded when threads wait for a processor
  * for more than CROWDED of a core between two samples, and not any more after QUIET_LOOKS samples
- * with less than QUIET.  A guest's core is one on which threads waited for WAITED_NS at least. */
+ * with less than QUIET.  A thread is pulled off a core on which threads waited for WAITED_NS at least. */
 static const uint64_t PERIOD_NS = 10000000, WAITED_NS = 500000;
 static const double CROWDED = 0.2, QUIET = 0.02;
 enum { QUIET_LOOKS = 20, LONGEST = 32, CORES = 64 /* more are not looked at */ };
@@ -94,9 +94,9 @@ static void sample(uint64_t now)
 
 /* The thread on whose core threads have waited for a processor most of late, and more than on the
  * caller's core, which the same program may use.  tid 0: there is none.  Not yet moved. */
-static struct inv_guest most_crowded(void)
+static struct inv_pulled most_crowded(void)
 {
-    struct inv_guest guest = INV_NO_GUEST;
+    struct inv_pulled pulled = INV_NONE_PULLED;
     uint64_t most_ns = WAITED_NS, own_ns = 0;
     const int own_core = inv_thread_core(), own_tid = inv_own_tid();
     for (int c = 0; c < (int)cores_seen(); c++) {
@@ -108,56 +108,56 @@ static struct inv_guest most_crowded(void)
         int32_t tid = waited_ns > most_ns ? inv_holder_of(c) : 0;
         if (tid && tid != own_tid) {
             most_ns = waited_ns;
-            guest.tid = tid;
-            guest.core = c;
+            pulled.tid = tid;
+            pulled.core = c;
         }
     }
-    return most_ns > 2 * own_ns ? guest : INV_NO_GUEST;
+    return most_ns > 2 * own_ns ? pulled : INV_NONE_PULLED;
 }
 
 /* Takes a sample if one is due.  Returns a thread that is to be moved here; tid 0: none. */
-static struct inv_guest look(uint64_t now, bool among_own)
+static struct inv_pulled look(uint64_t now, bool among_own)
 {
     if (among_own || !is_alone()) {
         atomic_store_explicit(&seen.crowded, false, memory_order_relaxed);
         atomic_store_explicit(&seen.next_ns, now + PERIOD_NS, memory_order_relaxed);
         seen.at_ns = 0; /* the next sample has none to compare with */
-        return INV_NO_GUEST;
+        return INV_NONE_PULLED;
     }
     if (now >= atomic_load_explicit(&seen.next_ns, memory_order_relaxed))
         sample(now);
-    return atomic_load_explicit(&seen.crowded, memory_order_relaxed) ? most_crowded() : INV_NO_GUEST;
+    return atomic_load_explicit(&seen.crowded, memory_order_relaxed) ? most_crowded() : INV_NONE_PULLED;
 }
 
-struct inv_guest inv_guest_take_in(bool among_own)
+struct inv_pulled inv_pull_waiting(bool among_own)
 {
     if (inv_process.anonymous || inv_unpinned() || !inv_threads_are_bound() || inv_placed_by_kernel())
-        return INV_NO_GUEST;
+        return INV_NONE_PULLED;
     uint64_t now = inv_now_ns();
     if ((now < atomic_load_explicit(&seen.next_ns, memory_order_relaxed) &&
          !atomic_load_explicit(&seen.crowded, memory_order_relaxed)) ||
         atomic_exchange_explicit(&seen.looking, true, memory_order_acquire))
-        return INV_NO_GUEST;
+        return INV_NONE_PULLED;
     INV_UNCANCELLED;
     int saved = errno;
-    struct inv_guest guest = look(now, among_own);
-    if (guest.tid && (guest.cpu = inv_thread_move_here(guest.tid, guest.core)) < 0)
-        guest = INV_NO_GUEST;
+    struct inv_pulled pulled = look(now, among_own);
+    if (pulled.tid && (pulled.cpu = inv_thread_move_here(pulled.tid, pulled.core)) < 0)
+        pulled = INV_NONE_PULLED;
     atomic_store_explicit(&seen.looking, false, memory_order_release);
     errno = saved;
-    return guest;
+    return pulled;
 }
 
-void inv_guest_leaves(const struct inv_guest *guest)
+void inv_pull_end(const struct inv_pulled *pulled)
 {
-    if (guest->tid == 0)
+    if (pulled->tid == 0)
         return;
     int saved = errno;
-    inv_thread_move_back(guest->tid, guest->core, guest->cpu);
+    inv_thread_move_back(pulled->tid, pulled->core, pulled->cpu);
     errno = saved;
 }
 
-void inv_guests_forget(void)
+void inv_pull_forget(void)
 {
     memset(&seen, 0, sizeof seen);
 }

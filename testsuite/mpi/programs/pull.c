@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* guest.c CPU - regions of two threads beside a program that computes on this CPU, one of their two.
+/* pull.c CPU - regions of two threads beside a program that computes on this CPU, one of their two.
  * Prints how often a thread that was there had moved to the other one when its part was done, until
  * that has been seen ENOUGH times; and, after the program has ended, for how many regions in sequence
  * each thread began on a CPU of its own, until there are SETTLED. */
@@ -57,14 +57,14 @@ static void region(int begins[2], int ends[2])
 
 int main(int argc, char **argv)
 {
-    int begins[2], ends[2], guests = 0, settled = 0;
+    int begins[2], ends[2], pulled = 0, settled = 0;
     shared_cpu = argc > 1 ? atoi(argv[1]) : 1;
     region(begins, ends); /* the runtime starts before there is a child */
     pid_t child = start_co_runner();
-    for (int i = 0; i < REGIONS && guests < ENOUGH; i++) {
+    for (int i = 0; i < REGIONS && pulled < ENOUGH; i++) {
         region(begins, ends);
         for (int t = 0; t < 2; t++)
-            guests += begins[t] == shared_cpu && ends[t] != shared_cpu;
+            pulled += begins[t] == shared_cpu && ends[t] != shared_cpu;
     }
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -72,6 +72,6 @@ int main(int argc, char **argv)
         region(begins, ends);
         settled = begins[0] != begins[1] ? settled + 1 : 0;
     }
-    printf("guests %d, settled %d\n", guests, settled);
+    printf("pulled %d, settled %d\n", pulled, settled);
     return 0;
 }
