@@ -10,19 +10,20 @@
 #include <errno.h>
 #include <string.h>
 
-/* Samples are PERIOD_NS apart at least, PERIOD_NS / 8 more for each thread that is looked at, and up
- * to LONGEST times that while nothing is seen.  Cores are crowded when threads wait for a processor
- * for more than CROWDED of a core between two samples, and not any more after QUIET_LOOKS samples
- * with less than QUIET.  A thread is pulled off a core on which threads waited for WAITED_NS at least. */
+/* Samples are PERIOD_NS apart at least, PERIOD_NS / 8 more for each thread that is sampled, and up
+ * to LONGEST times that while nothing is seen.  Cores are contended when threads wait for a
+ * processor for more than CONTENDED of a core between two samples, and not any more after
+ * QUIET_SAMPLES samples with less than QUIET.  A thread is pulled off a core on which threads waited
+ * for WAITED_NS at least. */
 static const uint64_t PERIOD_NS = 10000000, WAITED_NS = 500000;
-static const double CROWDED = 0.2, QUIET = 0.02;
-enum { QUIET_LOOKS = 20, LONGEST = 32, CORES = 64 /* more are not looked at */ };
+static const double CONTENDED = 0.2, QUIET = 0.02;
+enum { QUIET_SAMPLES = 20, LONGEST = 32, CORES = 64 /* more are not sampled */ };
 
-/* Only the thread that has set `looking` reads and writes the rest, except where noted. */
+/* Only the thread that has set `sampling` reads and writes the rest, except where noted. */
 static struct {
-    _Atomic bool looking;     /* acquire/release: a lock that is only tried */
+    _Atomic bool sampling;    /* acquire/release: a lock that is only tried */
     _Atomic uint64_t next_ns; /* earliest time of the next sample; written under the lock, relaxed: a hint */
-    _Atomic bool crowded;     /* as next_ns */
+    _Atomic bool contended;   /* as next_ns */
     /* By core: its holder at the last sample, for how long it had waited for a processor since it
      * began, and for how long it had since the sample before, or what is known of that */
     struct {
@@ -34,25 +35,25 @@ static struct {
     unsigned longer; /* the period until the next sample over the shortest one */
 } seen;
 
-/* Does no other process of the domain own or hold a core? */
-static bool is_alone(void)
+/* Does another process of the domain own or hold a core? */
+static bool others_have_cores(void)
 {
     for (unsigned c = 0; c < inv_process.ncores; c++) {
         inv_word word = inv_core_word((int)c);
         unsigned owner = inv_word_owner(word), holder = inv_word_holder(word);
         if ((owner != inv_own_name() && owner != INV_NOBODY && owner != INV_ELSEWHERE) ||
             (holder != inv_own_name() && holder != INV_NOBODY))
-            return false;
+            return true;
     }
-    return true;
+    return false;
 }
 
 static unsigned cores_seen(void) { return inv_process.ncores < CORES ? inv_process.ncores : CORES; }
 
-/* Looks at all threads that hold a core.  Returns for how long they have waited for a processor since
+/* Samples all threads that hold a core.  Returns for how long they have waited for a processor since
  * the last sample; of a core that another thread holds since then, or none, half of the last figure.
  * *threads: their number. */
-static uint64_t look_at_holders(unsigned *threads)
+static uint64_t sample_holders(unsigned *threads)
 {
     uint64_t sum_ns = 0;
     *threads = 0;
@@ -75,14 +76,14 @@ static void sample(uint64_t now)
 {
     unsigned threads;
     bool first = seen.at_ns == 0;
-    double waited = (double)look_at_holders(&threads) / (double)inv_ns_since(seen.at_ns, now);
+    double waited = (double)sample_holders(&threads) / (double)inv_ns_since(seen.at_ns, now);
     inv_assert(threads <= CORES);
     seen.quiet = waited < QUIET ? seen.quiet + 1 : 0;
-    if (waited > CROWDED && !first)
-        atomic_store_explicit(&seen.crowded, true, memory_order_relaxed);
-    else if (seen.quiet >= QUIET_LOOKS)
-        atomic_store_explicit(&seen.crowded, false, memory_order_relaxed);
-    bool usual = waited < QUIET && !atomic_load_explicit(&seen.crowded, memory_order_relaxed);
+    if (waited > CONTENDED && !first)
+        atomic_store_explicit(&seen.contended, true, memory_order_relaxed);
+    else if (seen.quiet >= QUIET_SAMPLES)
+        atomic_store_explicit(&seen.contended, false, memory_order_relaxed);
+    bool usual = waited < QUIET && !atomic_load_explicit(&seen.contended, memory_order_relaxed);
     if (!usual || seen.longer == 0)
         seen.longer = 1;
     else if (seen.longer < LONGEST)
@@ -94,7 +95,7 @@ static void sample(uint64_t now)
 
 /* The thread on whose core threads have waited for a processor most of late, and more than on the
  * caller's core, which the same program may use.  tid 0: there is none.  Not yet moved. */
-static struct inv_pulled most_crowded(void)
+static struct inv_pulled holder_of_most_contended(void)
 {
     struct inv_pulled pulled = INV_NONE_PULLED;
     uint64_t most_ns = WAITED_NS, own_ns = 0;
@@ -116,17 +117,18 @@ static struct inv_pulled most_crowded(void)
 }
 
 /* Takes a sample if one is due.  Returns a thread that is to be moved here; tid 0: none. */
-static struct inv_pulled look(uint64_t now, bool among_own)
+static struct inv_pulled find_waiting(uint64_t now, bool among_own)
 {
-    if (among_own || !is_alone()) {
-        atomic_store_explicit(&seen.crowded, false, memory_order_relaxed);
+    if (among_own || others_have_cores()) {
+        atomic_store_explicit(&seen.contended, false, memory_order_relaxed);
         atomic_store_explicit(&seen.next_ns, now + PERIOD_NS, memory_order_relaxed);
         seen.at_ns = 0; /* the next sample has none to compare with */
         return INV_NONE_PULLED;
     }
     if (now >= atomic_load_explicit(&seen.next_ns, memory_order_relaxed))
         sample(now);
-    return atomic_load_explicit(&seen.crowded, memory_order_relaxed) ? most_crowded() : INV_NONE_PULLED;
+    return atomic_load_explicit(&seen.contended, memory_order_relaxed) ? holder_of_most_contended()
+                                                                       : INV_NONE_PULLED;
 }
 
 struct inv_pulled inv_pull_waiting(bool among_own)
@@ -135,15 +137,15 @@ struct inv_pulled inv_pull_waiting(bool among_own)
         return INV_NONE_PULLED;
     uint64_t now = inv_now_ns();
     if ((now < atomic_load_explicit(&seen.next_ns, memory_order_relaxed) &&
-         !atomic_load_explicit(&seen.crowded, memory_order_relaxed)) ||
-        atomic_exchange_explicit(&seen.looking, true, memory_order_acquire))
+         !atomic_load_explicit(&seen.contended, memory_order_relaxed)) ||
+        atomic_exchange_explicit(&seen.sampling, true, memory_order_acquire))
         return INV_NONE_PULLED;
     INV_UNCANCELLED;
     int saved = errno;
-    struct inv_pulled pulled = look(now, among_own);
+    struct inv_pulled pulled = find_waiting(now, among_own);
     if (pulled.tid && (pulled.cpu = inv_thread_move_here(pulled.tid, pulled.core)) < 0)
         pulled = INV_NONE_PULLED;
-    atomic_store_explicit(&seen.looking, false, memory_order_release);
+    atomic_store_explicit(&seen.sampling, false, memory_order_release);
     errno = saved;
     return pulled;
 }
