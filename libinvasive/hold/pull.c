@@ -2,6 +2,7 @@
 /* pull.c - see pull.h. */
 #define _GNU_SOURCE
 #include "libinvasive/hold/pull.h"
+#include "libinvasive/base/assertion.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/base/uncancelled.h"
 #include "libinvasive/hold/pin.h"
@@ -119,6 +120,7 @@ static struct inv_pulled holder_of_most_contended(void)
 /* Takes a sample if one is due.  Returns a thread that is to be moved here; tid 0: none. */
 static struct inv_pulled find_waiting(uint64_t now, bool among_own)
 {
+    inv_assert(atomic_load_explicit(&seen.sampling, memory_order_relaxed));
     if (among_own || others_have_cores()) {
         atomic_store_explicit(&seen.contended, false, memory_order_relaxed);
         atomic_store_explicit(&seen.next_ns, now + PERIOD_NS, memory_order_relaxed);
@@ -143,6 +145,9 @@ struct inv_pulled inv_pull_waiting(bool among_own)
     INV_UNCANCELLED;
     int saved = errno;
     struct inv_pulled pulled = find_waiting(now, among_own);
+    /* Each keeps its hold: the pulled thread is not the caller, and its core not the caller's. */
+    inv_assert(pulled.tid == 0 || (pulled.tid != inv_own_tid() && pulled.core != inv_thread_core() &&
+                                   pulled.core < (int)inv_process.ncores));
     if (pulled.tid && (pulled.cpu = inv_thread_move_here(pulled.tid, pulled.core)) < 0)
         pulled = INV_NONE_PULLED;
     atomic_store_explicit(&seen.sampling, false, memory_order_release);
@@ -155,6 +160,7 @@ void inv_pull_end(const struct inv_pulled *pulled)
     if (pulled->tid == 0)
         return;
     int saved = errno;
+    inv_assert(pulled->tid > 0 && pulled->core >= 0 && pulled->cpu >= 0); /* it has been moved */
     inv_thread_move_back(pulled->tid, pulled->core, pulled->cpu);
     errno = saved;
 }

@@ -688,6 +688,7 @@ bool inv_core_lend_for(struct inv_table *t, unsigned core, unsigned owner, int32
             forget_absence(t, core, tid);
         return false;
     }
+    inv_assert(inv_word_owner(w) == name && inv_word_holder(w) == name && !inv_word_handed(w));
     count_held_time(t, core, w);
     add_to_counter(&inv_slot_at(t, owner)->counters.lends, 1);
     return true;
@@ -701,7 +702,7 @@ bool inv_core_return_to(struct inv_table *t, unsigned core, unsigned owner, int3
     struct inv_core *c = inv_core_at(t, core);
     unsigned name = owner + 1, tries = 0;
     inv_assert(owner < INV_MAX_SLOTS && tid > 0);
-    inv_word w = word_of(t, core);
+    inv_word w = word_of(t, core), next;
     do {
         if (atomic_load(&c->absent_tid) != tid)
             return false;
@@ -709,9 +710,12 @@ bool inv_core_return_to(struct inv_table *t, unsigned core, unsigned owner, int3
             forget_absence(t, core, tid);
             return false;
         }
-    } while (!change_word(t, core, &w, inv_word_next(w, name, name, false) | INV_WORD_RETURNED));
+        next = inv_word_next(w, name, name, false) | INV_WORD_RETURNED;
+    } while (!change_word(t, core, &w, next));
+    inv_assert(inv_word_holder(next) == name && inv_word_returned(next)); /* it may not know */
     count_held_time(t, core, w);
     *evicted = inv_word_holder(w) == INV_NOBODY ? INV_MAX_SLOTS : inv_word_holder(w) - 1;
+    inv_assert(inv_word_owner(w) == name && *evicted != owner); /* not held by its owner */
     return true;
 }
 
@@ -720,6 +724,7 @@ bool inv_core_end_absence(struct inv_table *t, unsigned core, unsigned owner, in
                           bool current)
 {
     unsigned name = owner + 1;
+    inv_assert(owner < INV_MAX_SLOTS && tid > 0);
     if (atomic_load(&inv_core_at(t, core)->absent_tid) != tid || !forget_absence(t, core, tid))
         return false;
     inv_word w = word_of(t, core), next;
@@ -731,6 +736,10 @@ bool inv_core_end_absence(struct inv_table *t, unsigned core, unsigned owner, in
         next = inv_word_next(w, unused ? name : inv_word_holder(w), inv_word_owner(w),
                              !unused && inv_word_reclaim(w));
     } while (!change_word(t, core, &w, next));
+    /* Either the thread has the core, or its present holder keeps the core; a free one must be our
+     * own. */
+    inv_assert(inv_word_holder(next) == (mine ? name : inv_word_holder(w)));
+    inv_assert(inv_word_holder(next) == inv_word_holder(w) || inv_word_owner(w) == name);
     if (mine)
         atomic_store(&inv_core_at(t, core)->holder_tid, tid);
     if (mine && inv_word_holder(w) == INV_NOBODY)

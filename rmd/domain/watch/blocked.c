@@ -128,6 +128,7 @@ static void end_loan(struct rmd_domain *d, unsigned core)
     struct rmd_blocked_holder *h = &d->blocked.holder[core];
     int32_t user = atomic_load_explicit(&inv_core_at(d->table, core)->holder_tid, memory_order_relaxed);
     unsigned evicted = INV_MAX_SLOTS;
+    inv_assert(h->lent && h->thread.tid > 0 && d->procs[h->slot].used); /* both exist still */
     forget_loan(d, h);
     if (inv_core_return_to(d->table, core, h->slot, h->thread.tid, &evicted) && evicted != INV_MAX_SLOTS)
         move_off(d, core, evicted, user);
@@ -160,6 +161,8 @@ static void record_loan(struct rmd_blocked *b)
 static void lend_core(struct rmd_domain *d, unsigned core)
 {
     struct rmd_blocked_holder *h = &d->blocked.holder[core];
+    inv_assert(d->blocked.looking && !h->lent && h->slice_ns == 0); /* no loan is left */
+    inv_assert(h->asleep && d->procs[h->slot].used && !d->procs[h->slot].stopped);
     h->lent = inv_core_lend_for(d->table, core, h->slot, h->thread.tid);
     h->awake = false;
     if (!h->lent)
@@ -176,6 +179,7 @@ static void lend_core(struct rmd_domain *d, unsigned core)
 static void take_borrowed(struct rmd_domain *d, unsigned core, const struct rmd_blocked_holder *h)
 {
     int32_t tid = h->thread.tid;
+    inv_assert(h == &d->blocked.borrower[core] && !h->lent && tid > 0); /* never returned to it */
     if (!atomic_compare_exchange_strong(&inv_core_at(d->table, core)->holder_tid, &tid, 0) ||
         !inv_core_seize(d->table, core, h->slot))
         return;
@@ -188,6 +192,7 @@ static void take_borrowed(struct rmd_domain *d, unsigned core, const struct rmd_
  * last look. */
 static bool follow_thread(struct rmd_domain *d, struct rmd_blocked_holder *h, unsigned slot, pid_t tid, bool *again)
 {
+    inv_assert(!h->lent && tid > 0); /* while the core is lent, the entry names the absent thread */
     bool known = h->thread.tid == tid && h->slot == slot;
     *again = known && h->look == d->blocked.looks - 1;
     h->look = d->blocked.looks;
@@ -225,6 +230,7 @@ static bool watch_holder(struct rmd_domain *d, unsigned core, uint64_t now, uint
 
 static void lend_tokens(struct rmd_domain *d, unsigned slot)
 {
+    inv_assert(!d->blocked.process[slot].tokens_lent);
     if (!rmd_domain_lend_tokens(d, slot))
         return;
     d->blocked.process[slot].tokens_lent = true;
@@ -233,6 +239,7 @@ static void lend_tokens(struct rmd_domain *d, unsigned slot)
 
 static void take_tokens_back(struct rmd_domain *d, unsigned slot)
 {
+    inv_assert(d->blocked.process[slot].tokens_lent && d->procs[slot].used);
     rmd_domain_end_token_loan(d, slot);
     d->blocked.process[slot].tokens_lent = false;
 }
@@ -438,6 +445,7 @@ void rmd_blocked_forget(struct rmd_domain *d, unsigned slot)
     struct rmd_blocked *b = &d->blocked;
     for (unsigned c = 0; c < INV_MAX_CORES; c++) {
         struct rmd_blocked_holder *h = &b->holder[c];
+        inv_assert(!h->lent || h->thread.tid > 0); /* else the loan would outlive the member */
         if (b->borrower[c].slot == slot)
             rmd_thread_unfollow(&b->borrower[c].thread);
         if (h->slot != slot || !h->thread.tid)
