@@ -60,8 +60,8 @@ extern struct gomp_contexts {
      * context, but no carrier's loop to switch to, so it waits like a thread without contexts.
      * Written in the child, before it has further threads. */
     bool forked_in_context;
-    /* The answer of gomp_contexts_usable: 0 not known yet, 1 yes, 2 no.  relaxed: every thread
-     * finds the same. */
+    /* The answer of gomp_contexts_usable: 0 not known yet, 1 yes, 2 no.  Written by any thread that
+     * reads 0.  relaxed, without a partner: every thread finds the same. */
     _Atomic int usable;
     /* Is the initial thread's stack large enough for any implicit task (run.c)?  Values as above.
      * Writers: masters, relaxed: likewise. */
@@ -72,7 +72,9 @@ extern struct gomp_contexts {
     struct gomp_exceptions *(*_Atomic get_exceptions) (void);
     struct gomp_spinlock lock __attribute__((aligned(64))); /* of `unused` */
     struct gomp_context *unused; /* a list of contexts without an implicit task, to be used again */
-    _Atomic unsigned made; /* contexts made so far; relaxed: gives each a number of its own */
+    /* Contexts made so far.  Raised and read by any thread that makes one (make_context).  relaxed,
+     * without a partner: gives each context a number of its own, by which its stack is placed. */
+    _Atomic unsigned made;
 } gomp_contexts;
 
 /* Does the calling thread execute a context, which it can leave for other contexts? */

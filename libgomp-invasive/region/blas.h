@@ -27,9 +27,15 @@ struct gomp_blas {
          * masters have regions at a time, both find the same. */
         _Atomic int threads;
     } copy[GOMP_BLAS_COPIES];
+    /* Number of usable entries of `copy`; they only become more.  Writer: the thread that searches
+     * (release).  Reader: masters (gomp_blas_restrict, acquire). */
     _Atomic unsigned copies;
-    /* Is a search at work?  How many objects had been loaded when the last search began? */
+    /* Is a search at work?  Set and cleared by the thread that searches, a master: a lock that is
+     * only tried (acquire; partner: the release of the search before). */
     _Atomic bool searching;
+    /* How many objects had been loaded when the last search began.  Written under `searching`, and
+     * read by masters before it, relaxed: an older value only makes a search look at objects
+     * again. */
     _Atomic unsigned long long loaded;
 };
 extern struct gomp_blas gomp_blas;

@@ -26,11 +26,19 @@ struct gomp_suspended {
 
 /* The lists of all carriers, and the contexts that are in none of these. */
 extern struct gomp_all_suspended {
-    _Atomic(struct gomp_suspended *) first; /* the newest; pushed with release, read with acquire */
-    /* The queue of the process, of contexts that are ready. */
+    /* The newest list.  Writer: a thread that becomes a carrier (gomp_suspended_enlist, release).
+     * Readers: carriers, masters, the watchdog (gomp_suspended_all, acquire), which find whole
+     * lists. */
+    _Atomic(struct gomp_suspended *) first;
+    /* The queue of the process, of contexts that are ready.  Writers: any thread that makes a
+     * context ready (gomp_context_is_ready), and carriers, which take them (take_public); under the
+     * lock. */
     struct gomp_ready_contexts {
-        _Atomic unsigned count; /* polled, a hint */
-        struct gomp_spinlock lock; /* of the list */
+        /* Contexts in the list.  Written under the lock; raised seq_cst, after the context is in
+         * the list; partner: a carrier that has given its hold up (gomp_hold_handover).  Carriers
+         * poll it without the lock, relaxed: a hint, the list is read under the lock. */
+        _Atomic unsigned count;
+        struct gomp_spinlock lock;
         struct gomp_context *first, **last;
     } __attribute__((aligned(64))) ready;
 } gomp_all_suspended;

@@ -25,10 +25,22 @@ struct gomp_free_worker {
 };
 
 struct gomp_free_workers {
-    /* Free workers: that exist; that pools may need (gomp_workers_keep); that have been created and
-     * are not in their loop yet; that were ever to be created (written after `starting` and before
-     * `count`; seq_cst; partner: only_ours_left). */
-    _Atomic int count, kept, starting;
+    /* The next four are seq_cst where nothing else is said. */
+    /* Free workers that exist.  Raised by the thread that creates one (gomp_free_worker_start),
+     * which lowers it where the system refuses, and lowered by a worker that ends
+     * (end_if_not_needed).  Readers: these workers, masters that trim, threads that are about to
+     * sleep, the watchdog. */
+    _Atomic int count;
+    /* Free workers that pools may need.  Writers: masters, each for its pool (gomp_workers_keep).
+     * Readers: workers that may end, and masters that trim; partner of both: `leave_word`. */
+    _Atomic int kept;
+    /* Free workers that have been created and are not in their loop yet.  Raised with `count`,
+     * lowered by the worker when it is in the list (gomp_free_worker_enter).  Readers: a thread
+     * that has queued work (gomp_no_worker_is_parked, relaxed after the fence of gomp_want_cores;
+     * partner: must_stay), and the watchdog. */
+    _Atomic int starting;
+    /* Free workers that were ever to be created.  Written after `starting` and before `count`;
+     * partner: only_ours_left, in the watchdog. */
     _Atomic unsigned started;
     /* Futex of parked workers, raised when some of them may end: after `kept` has become less
      * (seq_cst; partner: wait_for_hold, which reads it before it compares `count` with `kept`). */

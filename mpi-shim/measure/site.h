@@ -12,12 +12,16 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The history of a call site, and of all others with the same hash.  `log` and `quick` are written
- * without a lock by any thread: hints. */
+/* The history of a call site, and of all others with the same hash. */
 struct shim_site {
-    _Atomic uint32_t log;   /* weighted mean of shim_log of its waits, in ticks */
-    _Atomic uint32_t quick; /* calls in sequence since then that hardly waited */
-    /* Written by the measured thread: which call site was noted in which iteration (workload.c). */
+    /* Written without a lock by any thread that leaves a wait there (shim_site_learn; `quick` also
+     * by shim_watch_over), and read by any that begins one.  relaxed, without a partner: hints, and
+     * a lost update is one wait less that counts.
+     *   log    weighted mean of shim_log of its waits, in ticks
+     *   quick  calls in sequence since then that hardly waited */
+    _Atomic uint32_t log, quick;
+    /* Read and written by the measured thread only: which call site was noted in which iteration
+     * (workload.c). */
     uint32_t noted;
     const void *where;
 };
