@@ -30,6 +30,7 @@ On the machine's own cores; --only 6,2 is a minute on six emulated ones, a minut
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -50,7 +51,6 @@ from chaos_machine import THRESHOLD, Machine
 from common import MPIEXEC, BenchError, Context, Figure, Run, clean_environment
 
 SECOND_USER, GROUP, ASKERS = 60001, 60000, range(61000, 61040)
-ELSEWHERE, NOBODY, ANONYMOUS = 0xFFFE, -1, 1
 MPI_FILES = ("mpich_", "ucx_")  # of MPICH
 OTHERS_FILES = ("vader_",)  # of Open MPI, which nothing here uses
 JOB_S, QUIET_S, CYCLE_S, AGE_S = 90, 10, 60, 3
@@ -83,6 +83,26 @@ def lower_sched_latency() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, -15)
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """What a member prints for a core without an owner or holder, for the owner of another user's
+    core, and for the mode of a table without owners."""
+    nobody: int
+    elsewhere: int
+    anonymous: int
+
+
+def numbers_of(build: Path) -> Numbers:
+    """By the headers, as the build's testsuite/lib/building/layout tells them; a core's word has
+    the slot + 1."""
+    program = build / "testsuite/lib/building/layout"
+    if not program.exists():
+        raise BenchError(f"no {program}: make check-programs")
+    told = json.loads(subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True,
+                                     timeout=60).stdout)["constants"]
+    return Numbers(told["INV_NOBODY"] - 1, told["INV_ELSEWHERE"] - 1, told["INV_MODE_ANONYMOUS"])
+
+
 class Member:
     """A process of testsuite/rmd/programs/rmd_member, which follows commands."""
 
@@ -106,10 +126,10 @@ class Member:
         words = [int(word) for word in self.ask("table").split()[2:]]
         return words[0::3], words[1::3]
 
-    def tokens(self) -> int | None:
-        """The number of free tokens; None: cores have owners."""
+    def mode_and_tokens(self) -> tuple[int, int]:
+        """The table's mode, and its number of free tokens."""
         mode, free = map(int, self.ask("table").split()[:2])
-        return free if mode == ANONYMOUS else None
+        return mode, free
 
     def end(self) -> None:
         self.process.kill()
@@ -148,6 +168,7 @@ class Job:
 class Chaos:
     def __init__(self, ctx: Context, seed: int):
         self.ctx, self.chance = ctx, random.Random(seed)
+        self.numbers = numbers_of(ctx.build)
         self.work = Path(tempfile.mkdtemp(prefix="invasive-chaos-"))
         self.work.chmod(0o755)
         member = ctx.build / "testsuite/rmd/programs/rmd_member"
@@ -397,7 +418,7 @@ class Chaos:
     def begin_trace(self) -> None:
         """rmd may refuse a trace during a flood.  Seldom, as rmd is not killed meanwhile."""
         path = self.work / "trace"
-        if not self.trace_until and self.members[0].tokens() is None and self.chance.random() < 0.3:
+        if not self.trace_until and self.have_owners() and self.chance.random() < 0.3:
             path.unlink(missing_ok=True)
             whose = [f"--user={SECOND_USER}"] if self.others and self.chance.random() < 0.5 else []
             if self.rmctl("trace", *whose, "start", str(path)).returncode == 0:
@@ -432,10 +453,19 @@ class Chaos:
         """A member of each table, which reads it."""
         return self.members[:1] + self.others[:1]
 
+    def tokens(self, who: Member) -> int | None:
+        """The number of free tokens in the member's table; None: cores have owners."""
+        mode, free = who.mode_and_tokens()
+        return free if mode == self.numbers.anonymous else None
+
+    def have_owners(self) -> bool:
+        return self.tokens(self.members[0]) is None
+
     def in_two_tables(self) -> set[int]:
         """Cores that two users have, or may hold still."""
         there = [[core for core, (owner, holder) in enumerate(zip(*who.table()))
-                  if owner != ELSEWHERE or holder != NOBODY] for who in self.tables()]
+                  if owner != self.numbers.elsewhere or holder != self.numbers.nobody]
+                 for who in self.tables()]
         return set.intersection(*map(set, there)) if len(there) > 1 else set()
 
     def look_at_tables(self) -> None:
@@ -448,7 +478,7 @@ class Chaos:
 
     def look_at_threads(self) -> None:
         """Where users come and go, a process may have no core left, and go on beside other ones."""
-        if self.members[0].tokens() is None and not (self.others or self.asleep or self.options):
+        if self.have_owners() and not (self.others or self.asleep or self.options):
             self.wrong += self.holds.look(self.members[0].ask("holds"),
                                           [pid for job in self.jobs for pid in job.ranks()])
             self.counts["looks at threads"] = self.holds.looks
@@ -456,12 +486,12 @@ class Chaos:
     def lost(self) -> str:
         """What is lost when no process computes, "" for nothing: each core must be in one table and
         have no holder, and tokens, if there are any, be as many as cores in that table."""
-        told = [(who.table(), who.tokens()) for who in self.tables()]
+        told = [(who.table(), self.tokens(who)) for who in self.tables()]
         for core in range(len(told[0][0][0])):
-            if any(holders[core] != NOBODY for (_, holders), _ in told) or \
-                    sum(owners[core] != ELSEWHERE for (owners, _), _ in told) != 1:
+            if any(holders[core] != self.numbers.nobody for (_, holders), _ in told) or \
+                    sum(owners[core] != self.numbers.elsewhere for (owners, _), _ in told) != 1:
                 return f"core {core}: {told}"
-        if any(free not in (None, sum(owner != ELSEWHERE for owner in owners))
+        if any(free not in (None, sum(owner != self.numbers.elsewhere for owner in owners))
                for (owners, _), free in told):
             return f"tokens: {told}"
         return ""
@@ -540,7 +570,8 @@ class Chaos:
                     self.look_at_jobs()
                     time.sleep(0.02)
             observer = Member(self.work / "member", 0)
-            if observer.join(self.name) and (observer.tokens() is not None) == (kind == "tokens"):
+            if observer.join(self.name) and \
+                    (self.tokens(observer) is not None) == (kind == "tokens"):
                 self.members = [observer]
             else:  # the program has ended before
                 observer.end()
