@@ -46,52 +46,54 @@ bool gomp_region_call_helpers (struct gomp_region *region, int count)
     return count < before;
 }
 
-struct linger {
+/* A bound worker whose implicit task is over, and that helps until `seen` is not its word any more,
+ * or the region has ended. */
+struct idle_helper {
     struct gomp_region *region;
     uint32_t epoch;
     struct gomp_worker *self;
     int seen;
 };
 
-static bool linger_over (const struct linger *l)
+static bool helper_is_over (const struct idle_helper *h)
 {
-    return atomic_load_explicit(&l->self->word, memory_order_relaxed) != l->seen ||
-           !gomp_region_is_open(l->region, l->epoch);
+    return atomic_load_explicit(&h->self->word, memory_order_relaxed) != h->seen ||
+           !gomp_region_is_open(h->region, h->epoch);
 }
 
-static bool linger_ready (void *arg)
+static bool helper_may_go_on (void *arg)
 {
-    const struct linger *l = arg;
-    return linger_over(l) || atomic_load_explicit(&l->region->help, memory_order_relaxed);
+    const struct idle_helper *h = arg;
+    return helper_is_over(h) || atomic_load_explicit(&h->region->help, memory_order_relaxed);
 }
 
 /* The worker sleeps where a call for help finds it.  seq_cst: partner is the thread that calls for
  * help, which queues a task, then looks at sleeping_helpers and asleep. */
-static void linger_asleep (struct linger *l)
+static void helper_sleep (struct idle_helper *h)
 {
-    atomic_store(&l->self->asleep, 1);
-    atomic_fetch_add(&l->region->sleeping_helpers, 1);
-    if (!atomic_load(&l->region->help) && !linger_over(l))
-        gomp_park((int *)&l->self->word, l->seen);
-    unsigned before = atomic_fetch_sub(&l->region->sleeping_helpers, 1);
+    atomic_store(&h->self->asleep, 1);
+    atomic_fetch_add(&h->region->sleeping_helpers, 1);
+    if (!atomic_load(&h->region->help) && !helper_is_over(h))
+        gomp_park((int *)&h->self->word, h->seen);
+    unsigned before = atomic_fetch_sub(&h->region->sleeping_helpers, 1);
     inv_assert(before > 0);
-    if (!atomic_exchange(&l->self->asleep, 0))
-        l->seen += GOMP_WORKER_CALL; /* a call for help raised the word once */
+    if (!atomic_exchange(&h->self->asleep, 0))
+        h->seen += GOMP_WORKER_CALL; /* a call for help raised the word once */
 }
 
 /* The worker's implicit task is done, the region may not be: execute explicit tasks as they come,
  * until the region ends, the next implicit task is assigned, or idling has lasted too long. */
-static void linger_in_region (struct linger *l, unsigned id)
+static void help_in_region (struct idle_helper *h, unsigned id)
 {
-    while (!linger_over(l)) {
-        if (atomic_load_explicit(&l->region->help, memory_order_relaxed)) {
-            gomp_region_help(l->region, l->epoch, id);
+    while (!helper_is_over(h)) {
+        if (atomic_load_explicit(&h->region->help, memory_order_relaxed)) {
+            gomp_region_help(h->region, h->epoch, id);
             gomp_hold_checkpoint(); /* it may have left because its core is called back */
             continue;
         }
         INV_TELL(idle_begin());
-        if (!gomp_spin_until(linger_ready, l))
-            linger_asleep(l);
+        if (!gomp_spin_until(helper_may_go_on, h))
+            helper_sleep(h);
         INV_TELL(idle_end());
     }
 }
@@ -105,9 +107,9 @@ static void run_assigned (struct gomp_region *region, unsigned id, struct gomp_w
     gomp_team_thread_run(region, id);
     gomp_team_thread_forget();
     gomp_region_leave(region, GOMP_UNFINISHED_ONE);
-    struct linger l = {region, epoch, self, *seen};
-    linger_in_region(&l, id);
-    *seen = l.seen;
+    struct idle_helper h = {region, epoch, self, *seen};
+    help_in_region(&h, id);
+    *seen = h.seen;
     gomp_hold_checkpoint();
 }
 

@@ -52,7 +52,7 @@ extern void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_wo
 extern unsigned gomp_nested_workers_take (struct gomp_worker **idle, unsigned wanted);
 extern void gomp_nested_workers_return (struct gomp_worker **idle);
 /* Wake up to `count` sleeping threads that could execute a task: the master at the end of the
- * region, workers that linger.  False: no such thread sleeps. */
+ * region, and bound workers whose implicit task is over.  False: no such thread sleeps. */
 extern bool gomp_region_call_helpers (struct gomp_region *, int count);
 /* For the child of a fork. */
 extern void gomp_bound_forget (void);

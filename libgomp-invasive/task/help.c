@@ -67,7 +67,7 @@ static bool help_elastic (struct gomp_region *region)
     return helped;
 }
 
-/* seq_cst: partner is a thread that sleeps after a look at `help` (linger_in_region, wait_for_end) */
+/* seq_cst: partner is a thread that sleeps after a look at `help` (help_in_region, wait_for_end) */
 void gomp_region_help_wanted (struct gomp_region *region)
 {
     atomic_store(&region->help, true);

@@ -291,7 +291,7 @@ void gomp_tasks_wake_all (struct gomp_team *team)
 }
 
 /* Does a thread sleep that may run any task?  seq_cst, after a task was queued; partners are
- * sleep_at_barrier, wait_for_end and linger_asleep, which say that they sleep before they look for
+ * sleep_at_barrier, wait_for_end and helper_sleep, which say that they sleep before they look for
  * tasks. */
 static inline bool any_asleep (struct gomp_team *team)
 {

@@ -72,17 +72,17 @@ static struct inv_tool without_gaps(const struct inv_tool *tool)
 
 /* --- cores */
 
-static struct inv_heard *heard_of(int hold)
+static struct inv_told_core *lock_core(int hold)
 {
     if (hold != INV_HOLD_TOKEN && (hold < 0 || hold >= INV_MAX_CORES))
         return NULL;
-    struct inv_heard *h = &inv_tools.heard[hold == INV_HOLD_TOKEN ? INV_MAX_CORES : hold];
+    struct inv_told_core *h = &inv_tools.cores[hold == INV_HOLD_TOKEN ? INV_MAX_CORES : hold];
     while (atomic_exchange_explicit(&h->locked, true, memory_order_acquire))
         sched_yield(); /* a function of the tool's is running under it */
     return h;
 }
 
-static void unlock_heard(struct inv_heard *h)
+static void unlock_core(struct inv_told_core *h)
 {
     inv_assert(atomic_load_explicit(&h->locked, memory_order_relaxed));
     atomic_store_explicit(&h->locked, false, memory_order_release);
@@ -106,10 +106,10 @@ static enum inv_tool_departure departure_reason(int hold)
     return inv_word_reclaim(inv_core_word(hold)) ? INV_TOOL_RECLAIMED : INV_TOOL_RETURNED;
 }
 
-/* The tool to tell, or NULL; *h becomes what that tool has heard.  The caller of this function and
- * of the report_ functions below has the lock.  A process without a manager has no claim, so none
- * of its cores is told. */
-static const struct inv_tool *update_tool(struct inv_heard *h)
+/* The tool to tell, or NULL; *h becomes what that tool has been told.  The caller of this function
+ * and of the report_ functions below has the lock.  A process without a manager has no claim, so
+ * none of its cores is told. */
+static const struct inv_tool *update_tool(struct inv_told_core *h)
 {
     const struct inv_tool *tool = inv_process.standalone ? NULL : inv_tool_get();
     if (h->tool != tool)
@@ -118,7 +118,7 @@ static const struct inv_tool *update_tool(struct inv_heard *h)
     return tool;
 }
 
-static void report_arrival(struct inv_heard *h, int hold)
+static void report_arrival(struct inv_told_core *h, int hold)
 {
     const struct inv_tool *tool = update_tool(h);
     if (!tool)
@@ -132,7 +132,7 @@ static void report_arrival(struct inv_heard *h, int hold)
     tool->core_arrived(number_of(hold), is_owned(hold) ? INV_TOOL_OWN : INV_TOOL_BORROWED);
 }
 
-static void report_departure(struct inv_heard *h, int hold, enum inv_tool_departure how)
+static void report_departure(struct inv_told_core *h, int hold, enum inv_tool_departure how)
 {
     const struct inv_tool *tool = update_tool(h);
     if (!tool || h->held == 0)
@@ -145,21 +145,21 @@ static void report_departure(struct inv_heard *h, int hold, enum inv_tool_depart
 void inv_tool_report_arrival(int hold)
 {
     INV_UNCANCELLED;
-    struct inv_heard *h = heard_of(hold);
+    struct inv_told_core *h = lock_core(hold);
     if (!h)
         return;
     report_arrival(h, hold);
-    unlock_heard(h);
+    unlock_core(h);
 }
 
 void inv_tool_report_departure(int hold)
 {
     INV_UNCANCELLED;
-    struct inv_heard *h = heard_of(hold);
+    struct inv_told_core *h = lock_core(hold);
     if (!h)
         return;
     report_departure(h, hold, departure_reason(hold));
-    unlock_heard(h);
+    unlock_core(h);
 }
 
 /* Another thread of this process may have got the core again meanwhile: its arrival then reports
@@ -169,11 +169,11 @@ void inv_tool_report_loss(int hold)
     if (hold < 0)
         return;
     INV_UNCANCELLED;
-    struct inv_heard *h = heard_of(hold);
+    struct inv_told_core *h = lock_core(hold);
     if (h && inv_word_holder(inv_core_word(hold)) != inv_own_name())
         report_departure(h, hold, INV_TOOL_EVICTED);
     if (h)
-        unlock_heard(h);
+        unlock_core(h);
 }
 
 void inv_tool_left_domain(void)
@@ -183,10 +183,10 @@ void inv_tool_left_domain(void)
     INV_UNCANCELLED;
     for (int hold = 0; hold < (int)inv_process.ncores; hold++)
         inv_tool_report_departure(hold);
-    struct inv_heard *h = heard_of(INV_HOLD_TOKEN);
+    struct inv_told_core *h = lock_core(INV_HOLD_TOKEN);
     while (update_tool(h) && h->held > 0)
         report_departure(h, INV_HOLD_TOKEN, INV_TOOL_LENT);
-    unlock_heard(h);
+    unlock_core(h);
 }
 
 /* Tells a tool that is registered late what the process holds. */
@@ -201,12 +201,12 @@ static void report_holdings(void)
     for (int tokens = inv_tokens_held(); tokens > 0; tokens--)
         inv_tool_report_arrival(INV_HOLD_TOKEN);
     for (int core = 0; !inv_process.anonymous && core < (int)inv_process.ncores; core++) {
-        struct inv_heard *h = heard_of(core);
+        struct inv_told_core *h = lock_core(core);
         inv_word w = inv_core_word(core);
         bool held = inv_word_holder(w) == inv_own_name() && !inv_word_handed(w);
         if (held && update_tool(h) && h->held == 0)
             report_arrival(h, core);
-        unlock_heard(h);
+        unlock_core(h);
     }
 }
 
@@ -216,8 +216,8 @@ static void report_holdings(void)
 static void after_fork_in_child(void)
 {
     for (int i = 0; i <= INV_MAX_CORES; i++) {
-        atomic_store_explicit(&inv_tools.heard[i].locked, false, memory_order_relaxed);
-        inv_tools.heard[i].held = 0; /* both: the parent's thread that changed them is not here */
+        atomic_store_explicit(&inv_tools.cores[i].locked, false, memory_order_relaxed);
+        inv_tools.cores[i].held = 0; /* both: the parent's thread that changed them is not here */
     }
 }
 

@@ -18,10 +18,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a tool has heard of a core. */
-struct inv_heard {
+/* What a tool has been told of a core. */
+struct inv_told_core {
     _Atomic bool locked;         /* acquire/release; guards the others */
-    const struct inv_tool *tool; /* that has heard it: another tool starts at 0 */
+    const struct inv_tool *tool; /* that has been told: another tool starts at 0 */
     unsigned held;               /* arrivals less departures; a core: 0 or 1 */
 };
 
@@ -31,8 +31,8 @@ extern struct inv_tools {
      * inv_tool_register (release; partner: the acquire here, for what it points to).  seq_cst: a
      * thread changes a core's word and then looks here; partner is the fence of tell_holdings. */
     _Atomic(const struct inv_tool *) now;
-    struct inv_heard heard[INV_MAX_CORES + 1]; /* the last one is for the anonymous tokens */
-    pthread_once_t at_fork;                    /* writer: inv_tool_register */
+    struct inv_told_core cores[INV_MAX_CORES + 1]; /* the last one is for the anonymous tokens */
+    pthread_once_t at_fork;                        /* writer: inv_tool_register */
 } inv_tools;
 
 static inline const struct inv_tool *inv_tool_get(void)

@@ -23,7 +23,7 @@ enum {
     NEAR_WINDOWS = 4, /* largest distance of two windows whose iterations are compared */
     LEAST_COUNT = 3,  /* ends of iterations in a window whose mean length counts */
     LEAST_RATIOS = 4, /* ratios before a mode is chosen */
-    MOST_VAIN = 4,    /* long iterations, or times without one, before the state is IDLE */
+    MOST_LONG = 4,    /* long iterations, or times without one, before the state is IDLE */
 };
 #define LONGEST_NS (UINT64_C(1) << (WINDOW_BITS - 1))
 /* Cores are held if iterations then take less than WORTH of their time with cores lent: a lent core
@@ -124,7 +124,7 @@ static void end_window(struct shim_short_waits *w)
 
 uint32_t shim_short_waits_no_iteration(struct shim_short_waits *w)
 {
-    if (state_of(w->word) != IDLE && ++w->vain >= MOST_VAIN)
+    if (state_of(w->word) != IDLE && ++w->longs >= MOST_LONG)
         *w = (struct shim_short_waits){0};
     return w->word;
 }
@@ -136,7 +136,7 @@ uint32_t shim_short_waits_add_iteration(struct shim_short_waits *w, uint64_t end
     if (ns > LONGEST_NS)
         shim_short_waits_no_iteration(w);
     else {
-        w->vain = 0;
+        w->longs = 0;
         if (state_of(w->word) == IDLE)
             w->word = word_of(OPEN, SHIM_LENDS);
     }

@@ -34,7 +34,7 @@ struct shim_short_waits {
      * lend. */
     double ratio[SHIM_SHORT_WAIT_RATIOS];
     unsigned ratios; /* number of ratios so far */
-    unsigned vain;   /* long iterations, or times without one, in sequence */
+    unsigned longs;  /* long iterations, or times without one, in sequence */
 };
 
 /* The mode at the time `ns`, by the word of the rank that decides.

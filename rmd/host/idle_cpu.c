@@ -21,10 +21,10 @@ enum {
     LATE_NS = 100000,  /* a thread that wakes up later than this had to wait for a CPU */
     BUSY_NS = 20000000, /* later than this: all CPUs were busy until now */
     TIMES = 2, /* wake-ups in time, in sequence, after which a CPU counts as idle; the first one may be late */
-    DOUBLE_AFTER = 4, DOUBLINGS = 5, /* after DOUBLE_AFTER pauses in vain, or a report, the pause doubles */
-    MOST_IN_VAIN = DOUBLE_AFTER * DOUBLINGS,
-    NOT_IN_VAIN = 400, /* short pauses after a loan that was worth it: about a second */
-    VAIN_REPORT = 16,  /* short pauses that each report costs: 25 looks cost less than such a loan
+    DOUBLE_AFTER = 4, DOUBLINGS = 5, /* the pause doubles after so many useless ones, or a report */
+    USELESS_MOST = DOUBLE_AFTER * DOUBLINGS,
+    SHORT_PAUSES = 400, /* short pauses after a loan that was worth it: about a second */
+    REPORT_COST = 16,   /* short pauses that each report costs: 25 looks cost less than such a loan
                           gives */
     MOST_THREADS = 16,
     LONG_SLICE_NS = 100000000, /* the longest that the kernel allows: the thread runs least often on a busy CPU */
@@ -81,47 +81,47 @@ static void report_idle_cpu(struct rmd_idle_cpu *w)
         inv_assert(errno == EAGAIN); /* the counter is full, so the descriptor is readable */
 }
 
-/* A thread's count of pauses in vain, by which it chooses the length of the next one. */
-struct vain {
+/* By what a thread chooses the length of its next pause. */
+struct pause_count {
     uint32_t anew; /* as it has seen it last */
-    int pauses;    /* in vain; below 0: so many short ones are left */
+    int useless;   /* pauses of no use, in sequence; below 0: so many short ones are left */
 };
 
-static uint64_t next_pause(struct rmd_idle_cpu *w, struct vain *vain)
+static uint64_t next_pause(struct rmd_idle_cpu *w, struct pause_count *count)
 {
     uint32_t anew = atomic_load(&w->anew);
-    if (anew != vain->anew)
-        *vain = (struct vain){anew, -NOT_IN_VAIN};
-    return (uint64_t)PAUSE_NS << (vain->pauses > 0 ? vain->pauses : 0) / DOUBLE_AFTER;
+    if (anew != count->anew)
+        *count = (struct pause_count){anew, -SHORT_PAUSES};
+    return (uint64_t)PAUSE_NS << (count->useless > 0 ? count->useless : 0) / DOUBLE_AFTER;
 }
 
-static void count_pause(struct vain *vain, int64_t late)
+static void count_pause(struct pause_count *count, int64_t late)
 {
-    if (late >= BUSY_NS && vain->pauses > 0)
-        vain->pauses = 0;
-    else if (vain->pauses < MOST_IN_VAIN)
-        vain->pauses++;
+    if (late >= BUSY_NS && count->useless > 0)
+        count->useless = 0;
+    else if (count->useless < USELESS_MOST)
+        count->useless++;
 }
 
-static void count_report(struct vain *vain)
+static void count_report(struct pause_count *count)
 {
-    vain->pauses += vain->pauses < 0 ? VAIN_REPORT : DOUBLE_AFTER;
-    if (vain->pauses > MOST_IN_VAIN)
-        vain->pauses = MOST_IN_VAIN;
+    count->useless += count->useless < 0 ? REPORT_COST : DOUBLE_AFTER;
+    if (count->useless > USELESS_MOST)
+        count->useless = USELESS_MOST;
 }
 
 /* Runs until another request than WATCH comes. */
-static void find_idle_cpu(struct rmd_idle_cpu *w, struct vain *vain)
+static void find_idle_cpu(struct rmd_idle_cpu *w, struct pause_count *count)
 {
     unsigned idle = 0; /* wake-ups in sequence on a CPU that may be idle */
     int64_t late;
-    while ((late = sleep_for(w, idle ? AGAIN_NS : next_pause(w, vain))) >= 0) {
-        count_pause(vain, late);
+    while ((late = sleep_for(w, idle ? AGAIN_NS : next_pause(w, count))) >= 0) {
+        count_pause(count, late);
         /* A thread that is late has got its small part of a busy CPU, or others have left the CPU just now. */
         idle = !idle || late >= BUSY_NS ? 1 + (late < LATE_NS) : late < LATE_NS ? idle + 1 : 0;
         if (idle > TIMES) {
             report_idle_cpu(w);
-            count_report(vain);
+            count_report(count);
             idle = 0;
         }
     }
@@ -130,7 +130,8 @@ static void find_idle_cpu(struct rmd_idle_cpu *w, struct vain *vain)
 static void *watch(void *arg)
 {
     struct rmd_idle_cpu *w = arg;
-    struct vain vain = {.pauses = DOUBLE_AFTER}; /* the shortest ones are for watches that have been of use */
+    /* The shortest ones are for watches that have been of use. */
+    struct pause_count count = {.useless = DOUBLE_AFTER};
     uint32_t asked;
     if (!become_idle(&w->cpus[atomic_fetch_add(&w->begun, 1)]))
         atomic_store(&w->asked, CLOSED);
@@ -138,7 +139,7 @@ static void *watch(void *arg)
         if (asked == PAUSED)
             inv_futex_wait(&w->asked, PAUSED, -1, false);
         else
-            find_idle_cpu(w, &vain);
+            find_idle_cpu(w, &count);
     }
     drop(w);
     return NULL;

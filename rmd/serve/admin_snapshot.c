@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct builder {
-    const struct rmd_domain *asker;
+    const struct rmd_domain *requester;
     bool all;
     struct inv_admin_snapshot head;
     FILE *users, *procs, *unmanaged;
@@ -39,7 +39,7 @@ static void add_unmanaged(struct builder *b)
     const struct rmd_unmanaged_list *known = &rmd_users_unmanaged()->known;
     for (unsigned i = 0; i < known->count; i++) {
         const struct rmd_unmanaged_process *p = &known->items[i];
-        if (!rmd_unmanaged_counts(p) || !(b->all || p->uid == rmd_domain_uid(b->asker)))
+        if (!rmd_unmanaged_counts(p) || !(b->all || p->uid == rmd_domain_uid(b->requester)))
             continue;
         struct inv_admin_unmanaged o = {.uid = p->uid,
                                         .pid = p->pid,
@@ -72,20 +72,20 @@ static void add_user(struct builder *b, const struct rmd_domain *d, struct rmd_l
 static void add_other_user(struct rmd_domain *d, void *context)
 {
     struct builder *b = context;
-    if (d == b->asker)
+    if (d == b->requester)
         return;
     for (unsigned c = 0; c < b->head.ncores; c++)
         if (rmd_domain_grant(d, c) != RMD_NOT_GRANTED)
             inv_set_add(b->head.others, c);
     struct rmd_limits limits = rmd_users_limits(rmd_domain_uid(d));
-    bool same_policy = rmd_domain_rules(d)->policy == rmd_domain_rules(b->asker)->policy;
+    bool same_policy = rmd_domain_rules(d)->policy == rmd_domain_rules(b->requester)->policy;
     if (b->all && (rmd_domain_live(d) || limits.cores || limits.job_cores || !same_policy))
         add_user(b, d, limits);
 }
 
 static void collect_snapshot(struct builder *b)
 {
-    const struct rmd_domain *d = b->asker;
+    const struct rmd_domain *d = b->requester;
     b->head.ncores = rmd_users_units()->ncores;
     rmd_users_drained(b->head.drained);
     rmd_users_offline(b->head.offline);
@@ -105,7 +105,7 @@ struct part {
 
 char *rmd_admin_snapshot(const struct rmd_domain *domain, bool all, size_t *bytes)
 {
-    struct builder b = {.asker = domain, .all = all};
+    struct builder b = {.requester = domain, .all = all};
     enum { PARTS = 3 };
     struct part part[PARTS] = {{NULL, 0}};
     FILE **file[PARTS] = {&b.users, &b.procs, &b.unmanaged};

@@ -274,8 +274,8 @@ static bool answer_control(struct connection *c, const void *message)
 {
     struct inv_control command;
     memcpy(&command, message, sizeof command);
-    const struct rmd_asker asker = {c->peer.uid, c->operator, c, send_outcome};
-    rmd_control(&rmd_server.control, &command, &asker);
+    const struct rmd_requester requester = {c->peer.uid, c->operator, c, send_outcome};
+    rmd_control(&rmd_server.control, &command, &requester);
     c->waiting = !c->answered;
     return c->answered;
 }

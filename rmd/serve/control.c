@@ -39,7 +39,7 @@ struct rmd_pending {
     struct rmd_control *of;
     struct inv_control command;
     struct inv_outcome outcome;
-    struct rmd_asker asker; /* client NULL: gone, or answered */
+    struct rmd_requester requester; /* client NULL: gone, or answered */
     uint64_t begin_ns;
     bool asks; /* only; nothing has changed */
 };
@@ -107,7 +107,7 @@ static unsigned count_units(const uint64_t *set)
 
 static struct rmd_domain *domain_of_process(const struct rmd_pending *p, unsigned *slot)
 {
-    return rmd_users_find(p->command.pid, p->asker.uid, p->asker.operator, slot);
+    return rmd_users_find(p->command.pid, p->requester.uid, p->requester.operator, slot);
 }
 
 static pid_t pid_of(const struct rmd_domain *d, int slot)
@@ -206,7 +206,7 @@ static void change_order(struct rmd_order *order, const struct inv_control *c)
 static bool refuse_unknown(struct rmd_pending *p)
 {
     return set_refusal(&p->outcome, "process %d is not managed here%s: see rmctl status",
-                       (int)p->command.pid, p->asker.operator? "" : ", or not yours");
+                       (int)p->command.pid, p->requester.operator? "" : ", or not yours");
 }
 
 static bool execute_for_process(struct rmd_pending *p)
@@ -288,7 +288,7 @@ static bool execute_priority(struct rmd_pending *p)
     p->outcome.pid = p->command.pid;
     if (priority > RMD_PRIORITY_MOST)
         return set_refusal(&p->outcome, "%u is no priority: use 0 to %d", priority, RMD_PRIORITY_MOST);
-    if (priority > RMD_PRIORITY && !p->asker.operator)
+    if (priority > RMD_PRIORITY && !p->requester.operator)
         return set_refusal(&p->outcome, "only root and the user that runs rmd may give a job more than %d",
                            RMD_PRIORITY);
     p->outcome.processes = rmd_domain_prioritize(d, slot, priority);
@@ -320,7 +320,7 @@ static struct rmd_limits new_limits(const struct rmd_pending *p, uid_t uid)
     const struct inv_control *c = &p->command;
     struct rmd_limits l = {0};
     if (!c->reset)
-        l = rmd_users_ordered(uid, p->asker.operator);
+        l = rmd_users_ordered(uid, p->requester.operator);
     if (c->cores != INV_UNSAID)
         l.cores = c->cores && c->cores < INV_MAX_CORES ? c->cores : INV_MAX_CORES;
     if (c->job_cores != INV_UNSAID)
@@ -346,8 +346,8 @@ static bool execute_limit(struct rmd_pending *p)
 {
     const struct inv_control *c = &p->command;
     struct inv_outcome *o = &p->outcome;
-    uid_t uid = c->uid == INV_UNSAID ? p->asker.uid : c->uid;
-    if (uid != p->asker.uid && !p->asker.operator)
+    uid_t uid = c->uid == INV_UNSAID ? p->requester.uid : c->uid;
+    if (uid != p->requester.uid && !p->requester.operator)
         return set_refusal(
             o, "only root and the user that runs rmd may look at and set limits of user %u",
             (unsigned)uid);
@@ -356,7 +356,7 @@ static bool execute_limit(struct rmd_pending *p)
                            (unsigned)uid, (unsigned)getuid());
     p->asks = !c->reset && c->cores == INV_UNSAID && c->job_cores == INV_UNSAID;
     struct rmd_limits l = new_limits(p, uid);
-    if (!p->asks && !rmd_users_order(uid, p->asker.operator, &l))
+    if (!p->asks && !rmd_users_order(uid, p->requester.operator, &l))
         return set_refusal(o, "rmd has no memory");
     o->uid = uid;
     describe_limits(o);
@@ -371,7 +371,7 @@ static bool execute_drain(struct rmd_pending *p)
     struct inv_outcome *o = &p->outcome;
     uint64_t after[INV_CORE_WORDS];
     o->uid = INV_UNSAID;
-    if (!p->asker.operator)
+    if (!p->requester.operator)
         return set_refusal(o, "only root and the user that runs rmd may drain cores");
     if (!is_valid_set(c->set, o))
         return false;
@@ -425,7 +425,7 @@ static bool execute_power(struct rmd_pending *p)
     o->uid = INV_UNSAID;
     if (degrees == INV_UNSAID)
         degrees = m->heat.threshold;
-    else if (!p->asker.operator)
+    else if (!p->requester.operator)
         return set_refusal(o, "only root and the user that runs rmd may limit temperatures");
     else if (degrees && (degrees < RMD_THERMAL_LEAST || degrees > RMD_THERMAL_MOST))
         return set_refusal(o, "%u degrees are no threshold: use %d to %d", degrees, RMD_THERMAL_LEAST, RMD_THERMAL_MOST);
@@ -443,11 +443,11 @@ static bool execute_power(struct rmd_pending *p)
 
 static void send_answer(struct rmd_pending *p, enum inv_outcome_status status)
 {
-    void *client = p->asker.client;
-    p->asker.client = NULL;
+    void *client = p->requester.client;
+    p->requester.client = NULL;
     p->outcome.status = status;
     if (client)
-        p->asker.answer(client, &p->outcome);
+        p->requester.answer(client, &p->outcome);
 }
 
 static void remove_pending(struct rmd_pending *p)
@@ -488,9 +488,9 @@ static uint64_t deadline_ns(const struct rmd_pending *p)
 static bool check_deadline(struct rmd_pending *p, uint64_t now)
 {
     p->outcome.took_ns = now - p->begin_ns;
-    if (p->asker.client && now >= deadline_ns(p))
+    if (p->requester.client && now >= deadline_ns(p))
         send_answer(p, INV_NOT_YET);
-    return !p->asker.client && p->outcome.took_ns >= FORCE_MAX_NS;
+    return !p->requester.client && p->outcome.took_ns >= FORCE_MAX_NS;
 }
 
 /* True: the command is not pending any more. */
@@ -510,7 +510,9 @@ static bool check_effect(struct rmd_pending *p)
 /* The time from which on the rate limit of the command's user allows another poll. */
 static uint64_t rate_limit_due_ns(const struct rmd_pending *p)
 {
-    return p->asker.operator? 0 : rmd_rate_limit_due_ns(&rmd_users_shared()->rates, p->asker.uid);
+    return p->requester.operator
+               ? 0
+               : rmd_rate_limit_due_ns(&rmd_users_shared()->rates, p->requester.uid);
 }
 
 static uint64_t next_poll_ns(const struct rmd_pending *p, uint64_t now)
@@ -518,7 +520,7 @@ static uint64_t next_poll_ns(const struct rmd_pending *p, uint64_t now)
     uint64_t wait = (now - p->begin_ns) / 4, due = rate_limit_due_ns(p), until = deadline_ns(p);
     wait = wait < POLL_MIN_NS ? POLL_MIN_NS : wait > POLL_MAX_NS ? POLL_MAX_NS : wait;
     uint64_t at = now + wait < due ? due : now + wait;
-    return p->asker.client && until < at ? until : at;
+    return p->requester.client && until < at ? until : at;
 }
 
 static void set_poll_timer(const struct rmd_control *k)
@@ -540,8 +542,8 @@ static bool poll_pending(struct rmd_pending *p)
         return check_deadline(p, now);
     uint64_t begun = rmd_rate_limit_clock();
     bool ended = check_effect(p);
-    if (!p->asker.operator)
-        rmd_rate_limit_charge(&rmd_users_shared()->rates, p->asker.uid,
+    if (!p->requester.operator)
+        rmd_rate_limit_charge(&rmd_users_shared()->rates, p->requester.uid,
                               rmd_rate_limit_clock() - begun);
     return ended;
 }
@@ -571,15 +573,15 @@ static unsigned count_pending(const struct rmd_control *k, uid_t uid)
     struct rmd_persons *persons = &rmd_users_shared()->persons;
     unsigned n = 0;
     for (struct rmd_pending *p = k->pending; p; p = p->next)
-        n += rmd_person(persons, p->asker.uid) == rmd_person(persons, uid);
+        n += rmd_person(persons, p->requester.uid) == rmd_person(persons, uid);
     return n;
 }
 
 static bool execute_command(struct rmd_pending *p)
 {
-    if (!p->asker.operator && count_pending(p->of, p->asker.uid) >= PENDING_MAX)
+    if (!p->requester.operator && count_pending(p->of, p->requester.uid) >= PENDING_MAX)
         return set_refusal(&p->outcome, "%d commands of user %u wait for their effect: try again",
-                           PENDING_MAX, (unsigned)p->asker.uid);
+                           PENDING_MAX, (unsigned)p->requester.uid);
     switch (p->command.verb) {
     case INV_SHRINK:
     case INV_EXPAND:
@@ -603,25 +605,25 @@ static bool execute_command(struct rmd_pending *p)
 }
 
 void rmd_control(struct rmd_control *k, const struct inv_control *command,
-                 const struct rmd_asker *asker)
+                 const struct rmd_requester *requester)
 {
     struct rmd_pending *p = open_poll_timer(k) ? calloc(1, sizeof *p) : NULL;
     if (!p) {
         struct inv_outcome none = {.status = INV_REFUSED, .text = "rmd has no memory"};
-        asker->answer(asker->client, &none);
+        requester->answer(requester->client, &none);
         return;
     }
     p->of = k;
     p->command = *command;
-    p->asker = *asker;
+    p->requester = *requester;
     p->begin_ns = inv_now_ns();
-    p->outcome.uid = asker->uid;
+    p->outcome.uid = requester->uid;
     if (p->command.wait_ms > INV_WAIT_MAX_MS)
         p->command.wait_ms = INV_WAIT_MAX_MS;
     bool obeys = execute_command(p);
     if (!obeys || p->asks) {
         if (!obeys)
-            rmd_debug("refused user %u: %s", (unsigned)asker->uid, p->outcome.text);
+            rmd_debug("refused user %u: %s", (unsigned)requester->uid, p->outcome.text);
         send_answer(p, obeys ? INV_DONE : INV_REFUSED);
         free(p);
         return;
@@ -637,6 +639,6 @@ void rmd_control(struct rmd_control *k, const struct inv_control *command,
 void rmd_control_forget(struct rmd_control *k, const void *client)
 {
     for (struct rmd_pending *p = k->pending; p; p = p->next)
-        if (p->asker.client == client)
-            p->asker.client = NULL;
+        if (p->requester.client == client)
+            p->requester.client = NULL;
 }

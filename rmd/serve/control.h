@@ -12,7 +12,7 @@
 
 #include <sys/types.h>
 
-struct rmd_asker {
+struct rmd_requester {
     uid_t uid;     /* from the kernel */
     bool operator; /* root, or the user that rmd runs as */
     void *client;  /* the first argument of `answer` */
@@ -26,10 +26,10 @@ struct rmd_control {
     uint64_t executed;            /* number of commands that were not refused */
 };
 
-/* Checks and executes a command, whose bytes may be anything.  asker->answer is called once, before
- * this returns or later. */
+/* Checks and executes a command, whose bytes may be anything.  requester->answer is called once,
+ * before this returns or later. */
 void rmd_control(struct rmd_control *control, const struct inv_control *command,
-                 const struct rmd_asker *asker);
+                 const struct rmd_requester *requester);
 
 /* The client has gone and gets no answer any more.  Its commands stay in force. */
 void rmd_control_forget(struct rmd_control *control, const void *client);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct recipe {
+struct random_workload {
     const char *kind;
     unsigned ncores;
     uint64_t seed;
@@ -28,7 +28,7 @@ struct recipe {
 };
 
 /* [0, 1) (splitmix64) */
-static double random_unit(struct recipe *r)
+static double random_unit(struct random_workload *r)
 {
     uint64_t x = r->seed += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -37,7 +37,7 @@ static double random_unit(struct recipe *r)
 }
 
 /* Amdahl's law at powers of the number of cores; a program without a serial part has no graph. */
-static unsigned graph_of(struct sim_workload *w, const struct recipe *r, double serial)
+static unsigned graph_of(struct sim_workload *w, const struct random_workload *r, double serial)
 {
     struct inv_scalability s = {0};
     unsigned n = 0, last = 0;
@@ -60,7 +60,10 @@ static unsigned add_named(struct sim_workload *w, const char *what, unsigned num
 }
 
 /* Seconds on one core of a piece of average work. */
-static double average_work(const struct recipe *r) { return r->seconds * r->ncores / r->processes; }
+static double average_work(const struct random_workload *r)
+{
+    return r->seconds * r->ncores / r->processes;
+}
 
 enum shape { CONSTANT, CHANGING, GROWING, BURSTY, SHAPES };
 
@@ -84,8 +87,8 @@ static double work_at(enum shape shape, double own, unsigned of, unsigned n, dou
 }
 
 /* The pieces of a rank.  Bursts are three to ten pieces long, and so are the pauses. */
-static void add_pieces(struct sim_workload *w, struct recipe *r, unsigned process, enum shape shape,
-                       unsigned rank, unsigned ranks, double time, unsigned graph)
+static void add_pieces(struct sim_workload *w, struct random_workload *r, unsigned process,
+                       enum shape shape, unsigned rank, unsigned ranks, double time, unsigned graph)
 {
     double own = random_unit(r);
     unsigned burst = 0;
@@ -101,8 +104,8 @@ static void add_pieces(struct sim_workload *w, struct recipe *r, unsigned proces
     }
 }
 
-static void add_one_job(struct sim_workload *w, struct recipe *r, enum shape shape, unsigned ranks,
-                        double time, unsigned graph)
+static void add_one_job(struct sim_workload *w, struct random_workload *r, enum shape shape,
+                        unsigned ranks, double time, unsigned graph)
 {
     unsigned job = add_named(w, "job", w->njobs, -1);
     for (unsigned k = 0; k < ranks; k++) {
@@ -111,7 +114,7 @@ static void add_one_job(struct sim_workload *w, struct recipe *r, enum shape sha
     }
 }
 
-static void make_jobs(struct sim_workload *w, struct recipe *r, enum shape shape)
+static void make_jobs(struct sim_workload *w, struct random_workload *r, enum shape shape)
 {
     unsigned graph = graph_of(w, r, r->serial);
     while (w->nprocs < r->processes) {
@@ -123,7 +126,7 @@ static void make_jobs(struct sim_workload *w, struct recipe *r, enum shape shape
 }
 
 /* Sizes from 1 to 64 ranks, small ones more often. */
-static void make_crowd(struct sim_workload *w, struct recipe *r)
+static void make_crowd(struct sim_workload *w, struct random_workload *r)
 {
     unsigned graph[4];
     for (unsigned g = 0; g < 4; g++)
@@ -144,7 +147,7 @@ static const struct {
 } kinds[] = {{"constant", CONSTANT}, {"changing", CHANGING}, {"study", GROWING},
              {"bursty", BURSTY},     {"crowd", SHAPES},      {NULL, SHAPES}};
 
-static void take_defaults(struct recipe *r, enum shape shape)
+static void take_defaults(struct random_workload *r, enum shape shape)
 {
     unsigned some = r->ncores < 16 ? r->ncores : 16;
     unsigned many = r->ncores / 10 > 4 ? r->ncores / 10 : 4;
@@ -177,7 +180,7 @@ const char *sim_generate_number(unsigned which)
     return numbers[which].name;
 }
 
-static void set_number(struct recipe *r, unsigned which, double x)
+static void set_number(struct random_workload *r, unsigned which, double x)
 {
     switch (which) {
     case 0: r->seed = (uint64_t)x; break;
@@ -191,7 +194,7 @@ static void set_number(struct recipe *r, unsigned which, double x)
 }
 
 /* "NAME=NUMBER" */
-static bool take_number(struct recipe *r, const char *word, char why[200])
+static bool take_number(struct random_workload *r, const char *word, char why[200])
 {
     const char *equals = strchr(word, '=');
     for (unsigned k = 0; equals && numbers[k].name; k++) {
@@ -227,7 +230,7 @@ bool sim_workload_generate(struct sim_workload *w, const char *what, unsigned nc
         snprintf(why, 200, "'%.60s' is not constant, changing, study, bursty or crowd", word);
         return false;
     }
-    struct recipe r = {.kind = kinds[k].name, .ncores = ncores, .seed = 1};
+    struct random_workload r = {.kind = kinds[k].name, .ncores = ncores, .seed = 1};
     take_defaults(&r, kinds[k].shape);
     while ((word = strsep(&rest, ",")))
         if (!take_number(&r, word, why))
