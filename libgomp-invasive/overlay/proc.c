@@ -174,11 +174,11 @@ static bool one_thread_is_enough (unsigned cores)
     return cores_have_each(INV_SEVERAL_RANKS, cores) && !inv_mpi_tasks_asked();
 }
 
-/* Are threads of teams of one to be bound?  If there is one core; or if each core has a few ranks,
- * whose loads are evened out by which core each is bound to (rmd/placement/partition.c).  With many
- * ranks for each core one is ready to run on each core most of the time, wherever the kernel puts
- * them. */
-static bool single_threads_are_bound (unsigned cores)
+/* Are threads of teams of one to be pinned?  If there is one core; or if each core has a few ranks,
+ * whose loads are evened out by which core each is pinned to (rmd/placement/partition.c).  With
+ * many ranks for each core one is ready to run on each core most of the time, wherever the kernel
+ * puts them. */
+static bool single_threads_are_pinned (unsigned cores)
 {
     enum { MANY_RANKS = 4 };
     return cores == 1 || (one_thread_is_enough(cores) && !cores_have_each(MANY_RANKS, cores));
@@ -270,7 +270,7 @@ void gomp_settle_default_team (void)
     n = smaller_of(default_team(), limit);
     gomp_thread_supply.few_threads = size.few_threads;
     unsigned cores = inv_domain_cores();
-    gomp_team_settings.single_threads_join = n == 1 && single_threads_are_bound(cores);
+    gomp_team_settings.single_threads_join = n == 1 && single_threads_are_pinned(cores);
     gomp_global_icv.nthreads_var = n;
     if (!inv_getenv("INVASIVE_THREADS")) {
         size.of[GOMP_TEAM_LARGE] = (unsigned)n;

@@ -87,7 +87,7 @@ static void join_first (unsigned nthreads)
     atomic_store_explicit(&first.begun, true, memory_order_relaxed);
     if (is_better_unmanaged())
         inv_join_never(NULL);
-    inv_bind_threads();
+    inv_pin_threads();
     if (inv_wanted() && !inv_managed() && !gomp_team_is_default(nthreads) &&
         !gomp_space_to_join(nthreads))
         inv_join_never("the limit on address space (ulimit -v) leaves no room for the core table "

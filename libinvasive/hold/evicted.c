@@ -41,7 +41,7 @@ void inv_evicted_note(struct inv_evicted *e, int core, unsigned slot)
     e->tid = known ? tid : 0;
     e->pid = known ? inv_slot_at(inv_process.table, slot)->pid : 0;
     e->core = core;
-    e->binds = inv_slot_binds(slot);
+    e->pins = inv_slot_pins(slot);
     e->admitted = false;
 }
 
@@ -73,5 +73,5 @@ void inv_evicted_remove(struct inv_evicted *e, int core)
     if (thread_holds_core(e->tid) || !is_alive(e))
         e->tid = 0;
     else
-        inv_repin_but(core, e->tid, e->binds);
+        inv_repin_but(core, e->tid, e->pins);
 }

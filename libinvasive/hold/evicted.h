@@ -22,7 +22,7 @@ struct inv_evicted {
     int32_t tid;   /* 0: none */
     int32_t pid;   /* of its process: shows that a tid is used again */
     int core;      /* that it was evicted from */
-    bool binds;    /* its process binds its threads */
+    bool pins;     /* its process pins its threads */
     bool admitted; /* its affinity lets it in */
     struct inv_sched_latency latency; /* of the waiting thread, which wakes beside it */
 };

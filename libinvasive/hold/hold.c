@@ -123,11 +123,11 @@ void inv_hold_reclaim_owned(void)
     }
 }
 
-void inv_bind_threads(void)
+void inv_pin_threads(void)
 {
-    if (inv_threads_bind() || !inv_managed())
+    if (inv_pinning_enable() || !inv_managed())
         return;
-    inv_slot_publish_binding();
+    inv_slot_publish_pinning();
     if (inv_hold >= 0 && !inv_hold_is_lent)
         inv_hold_begin_handed(inv_hold, false);
 }

@@ -41,11 +41,11 @@ void inv_hold_begin_handed(int hold, bool pinned);
 /* Gives the hold to the unheld thread `tid` of this process.  pin: pin the thread to the core, since
  * it is not there yet.  False when it could not be pinned. */
 bool inv_hold_handover(int hold, int tid, bool pin);
-/* From now on threads that hold a core are bound to it, the caller first of all.  Before this call
+/* From now on threads that hold a core are pinned to it, the caller first of all.  Before this call
  * a thread is moved to its core, and the kernel may move it away: a process that has no region of
  * our OpenMP runtime may have another runtime, which asks the kernel how many threads it may
  * have. */
-void inv_bind_threads(void);
+void inv_pin_threads(void);
 /* Lends a hold that has been detached from its thread, and wakes a thread that can use it. */
 void inv_hold_release(int hold);
 /* For the child of a fork: its thread holds nothing. */

@@ -11,13 +11,14 @@
 #include <unistd.h>
 
 static struct {
-    /* Are threads bound to their cores?  Not before a region of our OpenMP runtime: other runtimes ask
-     * the kernel where they may run.  Written once, by inv_threads_bind; read by threads whose hold
-     * begins.  relaxed: a thread that reads it late is bound when its next hold begins. */
-    _Atomic bool binding;
+    /* Are threads pinned to their cores?  Not before a region of our OpenMP runtime: other runtimes
+     * ask the kernel where they may run.  Written once, by inv_pinning_enable; read by threads
+     * whose hold begins.  relaxed: a thread that reads it late is pinned when its next hold
+     * begins. */
+    _Atomic bool pinning;
     /* Odd: the kernel places threads that hold a core.  Greater by an even number: a thread may not be
      * where its hold says.  Writers: inv_place_by_kernel, one thread at a time, and
-     * inv_thread_move_here.  relaxed: a thread that reads it late is bound, or not, when its next
+     * inv_thread_move_here.  relaxed: a thread that reads it late is pinned, or not, when its next
      * hold begins. */
     _Atomic uint32_t placing;
 } shared;
@@ -26,18 +27,18 @@ static struct {
 static __thread struct {
     int pinned_core;        /* that it is pinned to, so that an unchanged hold costs no system call */
     uint32_t confined_seen; /* the table's confined_seq when the thread has looked last */
-    uint32_t placing_seen;  /* shared.placing, when the thread was bound last */
+    uint32_t placing_seen;  /* shared.placing, when the thread was pinned last */
     /* Has the thread held a core?  Then its affinity may be narrower than the program's for good: an
      * evicted thread is not on its core, and not free to run anywhere. */
     bool narrowed;
-    bool evicted_from; /* is not bound, and has been evicted: the kernel keeps it away from there */
+    bool evicted_from; /* is not pinned, and was evicted: the kernel keeps it away from there */
     bool waker_pins;   /* has been asleep where other threads may have pinned it elsewhere */
 } self = {.pinned_core = INV_NO_CORE};
 /* State of the thread that runs on the assigned core. */
 static __thread struct {
     bool follows; /* is this that thread? */
     int seen;     /* the slot's `assigned` when the thread has read it last */
-    int core;     /* the core that the thread is bound to therefore, INV_NO_CORE: none */
+    int core;     /* the core that the thread is pinned to therefore, INV_NO_CORE: none */
     struct inv_sched_latency latency;
 } assigned = {.seen = INV_NO_CORE, .core = INV_NO_CORE};
 /* For inv_thread_let_go. */
@@ -96,7 +97,7 @@ int inv_thread_unpin(void)
 void inv_thread_float(void)
 {
     inv_sched_latency_restore(&lent_latency);
-    if (!inv_threads_are_bound() || inv_unpinned())
+    if (!inv_pinning_enabled() || inv_unpinned())
         return;
     inv_thread_unpin();
     self.pinned_core = INV_NO_CORE;
@@ -107,7 +108,7 @@ void inv_thread_let_go(void)
 {
     if (inv_process.anonymous || inv_unpinned())
         return;
-    if (inv_threads_are_bound()) {
+    if (inv_pinning_enabled()) {
         inv_thread_unpin();
         self.pinned_core = INV_NO_CORE;
     }
@@ -197,7 +198,7 @@ void inv_assigned_core_follow(void)
     /* relaxed, as in inv_hold_begin_handed */
     uint32_t confined = atomic_load_explicit(&t->confined_seq, memory_order_relaxed);
     if ((core == assigned.seen && confined == self.confined_seen) || !assigned.follows ||
-        !inv_threads_are_bound())
+        !inv_pinning_enabled())
         return;
     int saved = errno;
     self.confined_seen = confined;
@@ -212,32 +213,33 @@ void inv_assigned_core_follow(void)
     errno = saved;
 }
 
-bool inv_threads_are_bound(void)
+bool inv_pinning_enabled(void)
 {
-    return atomic_load_explicit(&shared.binding, memory_order_relaxed);
+    return atomic_load_explicit(&shared.pinning, memory_order_relaxed);
 }
 
-void inv_slot_publish_binding(void)
+void inv_slot_publish_pinning(void)
 {
-    /* seq_cst, after the process has become managed; partner: inv_threads_bind in another thread */
+    /* seq_cst, after the process has become managed; partner: inv_pinning_enable in another
+     * thread */
     atomic_thread_fence(memory_order_seq_cst);
-    atomic_store_explicit(&inv_own_slot()->binds, inv_threads_are_bound(), memory_order_relaxed);
+    atomic_store_explicit(&inv_own_slot()->pins, inv_pinning_enabled(), memory_order_relaxed);
 }
 
-bool inv_slot_binds(unsigned slot)
+bool inv_slot_pins(unsigned slot)
 {
     return !inv_slot_valid(inv_process.table, (long)slot) ||
-           atomic_load_explicit(&inv_slot_at(inv_process.table, slot)->binds,
+           atomic_load_explicit(&inv_slot_at(inv_process.table, slot)->pins,
                                 memory_order_relaxed) != 0;
 }
 
-bool inv_threads_bind(void)
+bool inv_pinning_enable(void)
 {
-    bool bound = atomic_exchange_explicit(&shared.binding, true, memory_order_relaxed);
+    bool before = atomic_exchange_explicit(&shared.pinning, true, memory_order_relaxed);
     /* seq_cst, before the caller looks whether another thread has joined; partner:
-     * inv_slot_publish_binding there */
+     * inv_slot_publish_pinning there */
     atomic_thread_fence(memory_order_seq_cst);
-    return bound;
+    return before;
 }
 
 
@@ -257,7 +259,7 @@ static bool is_only_on(int tid, int cpu)
            inv_cpus_count(&cpus) == 1;
 }
 
-/* Put the calling thread, which is not bound, on the core; the kernel may move it at once.  If its
+/* Put the calling thread, which is not pinned, on the core; the kernel may move it at once.  If its
  * CPUs are not the core's afterwards, another process has changed them meanwhile (taskset, or
  * an eviction), and they stay. */
 static void move_to(int hold)
@@ -273,7 +275,7 @@ static void move_to(int hold)
     else if (!cpus_of(0, &cpus))
         return;
     if (!inv_cpus_has(&cpus, (size_t)cpu))
-        return; /* the program has bound it elsewhere */
+        return; /* the program has set its CPUs */
     if (inv_pin(inv_process.table, 0, hold) != 0 || is_only_on(0, cpu))
         inv_cpus_set(0, &cpus);
     self.evicted_from = false;
@@ -285,7 +287,7 @@ static void pin_self(int hold)
     if (inv_unpinned())
         return;
     int saved = errno;
-    if (!inv_threads_are_bound())
+    if (!inv_pinning_enabled())
         move_to(hold);
     else if (self.placing_seen % 2 != 0 && spread_self() == 0)
         self.pinned_core = hold; /* the kernel places the thread, which counts as pinned to this core */
@@ -321,13 +323,14 @@ void inv_thread_pin(int core, bool pinned)
 
 void inv_thread_follow_placement(void)
 {
-    if (inv_hold >= 0 && !inv_process.anonymous && inv_threads_are_bound() &&
+    if (inv_hold >= 0 && !inv_process.anonymous && inv_pinning_enabled() &&
         atomic_load_explicit(&shared.placing, memory_order_relaxed) != self.placing_seen)
         inv_thread_pin(inv_hold, false);
 }
 
-/* Threads are bound anew when their next hold begins.  relaxed: threads that see it late when a later one does. */
-static void bind_anew(void)
+/* Threads are pinned anew when their next hold begins.  relaxed: threads that see it late when a
+ * later one does. */
+static void pin_anew(void)
 {
     atomic_fetch_add_explicit(&shared.placing, 2, memory_order_relaxed);
 }
@@ -340,7 +343,7 @@ int inv_thread_move_here(int tid, int core)
         return -1;
     inv_cpus_clear(&here);
     inv_cpus_add(&here, (size_t)cpu);
-    bind_anew();
+    pin_anew();
     return inv_cpus_set(tid, &here) == 0 ? cpu : -1;
 }
 
@@ -350,7 +353,7 @@ void inv_thread_move_back(int tid, int core, int cpu)
         return;
     /* It may have begun another hold just before it was moved here, and not know that it was. */
     if (!inv_hold_is_of(core, tid))
-        bind_anew();
+        pin_anew();
     if (inv_hold_is_of(core, tid))
         inv_pin(inv_process.table, tid, core);
 }
@@ -403,7 +406,7 @@ static void move_off(int tid, const struct inv_cpus *others)
         inv_cpus_set(tid, &before);
 }
 
-void inv_repin_but(int core, int tid, bool binds)
+void inv_repin_but(int core, int tid, bool pins)
 {
     struct inv_cpus cpus;
     inv_cpus_clear(&cpus);
@@ -411,7 +414,7 @@ void inv_repin_but(int core, int tid, bool binds)
     if (tid <= 0 || tid == inv_own_tid() || inv_cpus_count(&cpus) == 0)
         return;
     inv_assert(core >= INV_NO_CORE && core < INV_MAX_CORES);
-    if (binds)
+    if (pins)
         inv_cpus_set(tid, &cpus);
     else
         move_off(tid, &cpus);
@@ -421,6 +424,6 @@ void inv_repin_evicted(int core, unsigned slot)
 {
     struct inv_core *c = inv_core_at(inv_process.table, (unsigned)core);
     inv_repin_but(core, atomic_load_explicit(&c->holder_tid, memory_order_relaxed),
-                  inv_slot_binds(slot));
+                  inv_slot_pins(slot));
     atomic_store_explicit(&c->holder_tid, 0, memory_order_relaxed);
 }

@@ -3,20 +3,20 @@
  * pin.h - where threads may run: the calling thread on the core that it holds, an evicted one on all
  * others, a child where the program may.
  *
- * A thread that holds a core is pinned to it.  Threads of a process that has no region of our OpenMP
- * runtime are only moved there (inv_threads_bind), and while strangers compute (strangers.h) the kernel
- * places the threads.
+ * A thread that holds a core is pinned to it.  Threads of a process that has no region of our
+ * OpenMP runtime are only moved there (inv_pinning_enable), and while strangers compute
+ * (strangers.h) the kernel places the threads.
  */
 #ifndef INV_PIN_H
 #define INV_PIN_H
 
 #include "libinvasive/process/thread.h"
 
-/* From now on threads that hold a core are bound to it (inv_bind_threads of hold.h, which also binds
+/* From now on threads that hold a core are pinned to it (inv_pin_threads of hold.h, which also pins
  * the caller).  Returns whether they were before. */
-bool inv_threads_bind(void);
-/* Are they?  relaxed: a thread that reads it late is bound when its next hold begins. */
-bool inv_threads_are_bound(void);
+bool inv_pinning_enable(void);
+/* Are they?  relaxed: a thread that reads it late is pinned when its next hold begins. */
+bool inv_pinning_enabled(void);
 /* Pins the calling thread to the core that it holds from now on, if it is not pinned there already.
  * pinned: the waker has pinned it. */
 void inv_thread_pin(int core, bool pinned);
@@ -25,18 +25,18 @@ void inv_thread_lost_core(void);
 /* For the child of a fork: what its thread knows of its affinity is void. */
 void inv_pin_forget(void);
 /* by_kernel true: the kernel places the threads that hold a core, those that hold one now at once.
- * False: they are bound again.  Otherwise a thread follows when its next hold begins.  The argument
- * differs from that of the last call, at first false.  One thread at a time. */
+ * False: they are pinned again.  Otherwise a thread follows when its next hold begins.  The
+ * argument differs from that of the last call, at first false.  One thread at a time. */
 void inv_place_by_kernel(bool by_kernel);
 bool inv_placed_by_kernel(void);
 /* The calling thread, which may keep its hold for long, follows inv_place_by_kernel now. */
 void inv_thread_follow_placement(void);
-/* Binds thread `tid` of the process, which holds `core`, to the CPU where the caller runs, until it
+/* Pins thread `tid` of the process, which holds `core`, to the CPU where the caller runs, until it
  * begins another hold, or inv_thread_move_back.  Returns the CPU; -1, and nothing is done, if the
- * thread was not bound to its core: the program or an operator has set its CPUs. */
+ * thread was not pinned to its core: the program or an operator has set its CPUs. */
 int inv_thread_move_here(int tid, int core);
-/* Binds the thread to that core again, or if it does not hold that any more, when its next hold begins.  Nothing is done
- * if its CPUs are not that `cpu` any more. */
+/* Pins the thread to that core again, or if it does not hold that any more, when its next hold
+ * begins.  Nothing is done if its CPUs are not that `cpu` any more. */
 void inv_thread_move_back(int tid, int core, int cpu);
 /* The core that the calling thread is pinned to as far as it knows, INV_HOLD_NONE if it is not. */
 int inv_thread_core(void);
@@ -69,22 +69,22 @@ void inv_thread_woken_on(int core);
 /* Anonymous mode: the calling thread, which has joined, is the one that inv_assigned_core_follow
  * concerns. */
 void inv_assigned_core_enable(void);
-/* If rmd has changed the slot's `assigned`, and threads are bound: that thread runs on the assigned
- * core from now on, or on any core again.  Does nothing in other threads.  Two loads when nothing
- * has changed. */
+/* If rmd has changed the slot's `assigned`, and threads are pinned: that thread runs on the
+ * assigned core from now on, or on any core again.  Does nothing in other threads.  Two loads when
+ * nothing has changed. */
 void inv_assigned_core_follow(void);
-/* Writes into our slot whether threads are bound.  Called when the process has joined; any
+/* Writes into our slot whether threads are pinned.  Called when the process has joined; any
  * thread. */
-void inv_slot_publish_binding(void);
-/* Does the process in this slot bind its threads to their cores (inv_bind_threads)? */
-bool inv_slot_binds(unsigned slot);
+void inv_slot_publish_pinning(void);
+/* Does the process in this slot pin its threads to their cores (inv_pin_threads)? */
+bool inv_slot_pins(unsigned slot);
 /* Moves the thread that has been evicted from `core`, a thread of the process in this slot, to the
  * other cores of the domain. */
 void inv_repin_evicted(int core, unsigned slot);
 /* Lets thread `tid` of any process of the domain run on all cores of the domain but `core`
- * (INV_NO_CORE: on all).  binds: the thread's process binds its threads.  If it does not, the
+ * (INV_NO_CORE: on all).  pins: the thread's process pins its threads.  If it does not, the
  * thread is moved off the core and gets its former affinity back: its process may be about to ask
  * the kernel how many threads it may have. */
-void inv_repin_but(int core, int tid, bool binds);
+void inv_repin_but(int core, int tid, bool pins);
 
 #endif

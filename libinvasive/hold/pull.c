@@ -14,8 +14,8 @@
 /* Samples are PERIOD_NS apart at least, PERIOD_NS / 8 more for each thread that is sampled, and up
  * to LONGEST times that while nothing is seen.  Cores are contended when threads wait for a
  * processor for more than CONTENDED of a core between two samples, and not any more after
- * QUIET_SAMPLES samples with less than QUIET.  A thread is pulled off a core on which threads waited
- * for WAITED_NS at least. */
+ * QUIET_SAMPLES samples with less than QUIET.  A thread is pulled off a core on which threads
+ * waited for WAITED_NS at least. */
 static const uint64_t PERIOD_NS = 10000000, WAITED_NS = 500000;
 static const double CONTENDED = 0.2, QUIET = 0.02;
 enum { QUIET_SAMPLES = 20, LONGEST = 32, CORES = 64 /* more are not sampled */ };
@@ -51,9 +51,9 @@ static bool others_have_cores(void)
 
 static unsigned cores_seen(void) { return inv_process.ncores < CORES ? inv_process.ncores : CORES; }
 
-/* Samples all threads that hold a core.  Returns for how long they have waited for a processor since
- * the last sample; of a core that another thread holds since then, or none, half of the last figure.
- * *threads: their number. */
+/* Samples all threads that hold a core.  Returns for how long they have waited for a processor
+ * since the last sample; of a core that another thread holds since then, or none, half of the last
+ * figure.  *threads: their number. */
 static uint64_t sample_holders(unsigned *threads)
 {
     uint64_t sum_ns = 0;
@@ -135,7 +135,7 @@ static struct inv_pulled find_waiting(uint64_t now, bool among_own)
 
 struct inv_pulled inv_pull_waiting(bool among_own)
 {
-    if (inv_process.anonymous || inv_unpinned() || !inv_threads_are_bound() || inv_placed_by_kernel())
+    if (inv_process.anonymous || inv_unpinned() || !inv_pinning_enabled() || inv_placed_by_kernel())
         return INV_NONE_PULLED;
     uint64_t now = inv_now_ns();
     if ((now < atomic_load_explicit(&seen.next_ns, memory_order_relaxed) &&
@@ -146,8 +146,8 @@ struct inv_pulled inv_pull_waiting(bool among_own)
     int saved = errno;
     struct inv_pulled pulled = find_waiting(now, among_own);
     /* Each keeps its hold: the pulled thread is not the caller, and its core not the caller's. */
-    inv_assert(pulled.tid == 0 || (pulled.tid != inv_own_tid() && pulled.core != inv_thread_core() &&
-                                   pulled.core < (int)inv_process.ncores));
+    inv_assert(pulled.tid != inv_own_tid() && pulled.core < (int)inv_process.ncores);
+    inv_assert(pulled.tid == 0 || pulled.core != inv_thread_core());
     if (pulled.tid && (pulled.cpu = inv_thread_move_here(pulled.tid, pulled.core)) < 0)
         pulled = INV_NONE_PULLED;
     atomic_store_explicit(&seen.sampling, false, memory_order_release);

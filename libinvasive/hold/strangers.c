@@ -16,7 +16,7 @@
 
 /* Samples are PERIOD_NS apart at least, and PERIOD_NS / 8 more for each stranger.  Strangers
  * compute when they use more than BUSY of a core between two samples; or when they run or wait for
- * a processor for more than WANTING of that time, since a stranger that yields beside a bound
+ * a processor for more than WANTING of that time, since a stranger that yields beside a pinned
  * thread which spins may use next to nothing.  (A stranger that often wakes up for a moment waits
  * as well, but not all the time.) Strangers have stopped when they use and wait for less than QUIET
  * of a core in QUIET_LOOKS samples. */
@@ -116,7 +116,7 @@ void inv_strangers_sample(void)
 {
     uint64_t now = inv_now_ns();
     if (now < atomic_load_explicit(&inv_strangers.next_ns, memory_order_relaxed) ||
-        inv_process.anonymous || inv_unpinned() || !inv_threads_are_bound() ||
+        inv_process.anonymous || inv_unpinned() || !inv_pinning_enabled() ||
         atomic_exchange_explicit(&inv_strangers.looking, true, memory_order_acquire))
         return;
     INV_UNCANCELLED;

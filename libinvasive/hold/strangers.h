@@ -6,7 +6,7 @@
  * While they compute, the kernel places the threads that hold a core, on any core of the domain.  A
  * library whose threads wait for each other calls sched_yield, or sleeps for a moment, and relies on the
  * kernel to move a thread that has work to a processor that has none; the kernel cannot where threads
- * are bound.
+ * are pinned.
  */
 #ifndef INV_STRANGERS_H
 #define INV_STRANGERS_H
@@ -54,7 +54,7 @@ bool inv_creates_strangers(void);
 
 /* Measures how much the strangers compute or wait for a processor, and decides whether the kernel
  * places threads (inv_place_by_kernel).  Returns at once if the last sample was not long enough
- * ago, or another thread takes one.  For any thread of a managed process that binds its threads to
+ * ago, or another thread takes one.  For any thread of a managed process that pins its threads to
  * cores. */
 void inv_strangers_sample(void);
 /* For the child of a fork, which has no strangers. */

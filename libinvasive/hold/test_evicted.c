@@ -2,10 +2,10 @@
 /*
  * test_evicted.c - what an eviction does to the affinity of the thread that loses its core.
  *
- * A thread of a process that binds its threads may run on the other cores only.  A thread of a process
- * that has had no region of our OpenMP runtime keeps its affinity: another runtime in that process asks
- * the kernel for it.  Runs under `invade` with two cores; the argument is "bound" or "free".  The
- * program starts itself once more as the process that evicts.
+ * A thread of a process that pins its threads may run on the other cores only.  A thread of a
+ * process that has had no region of our OpenMP runtime keeps its affinity: another runtime in that
+ * process asks the kernel for it.  Runs under `invade` with two cores; the argument is "pinned" or
+ * "free".  The program starts itself once more as the process that evicts.
  */
 #define _GNU_SOURCE
 #include "libinvasive/base/test_check.h"
@@ -53,21 +53,21 @@ int main(int argc, char **argv)
 {
     if (argc == 4)
         return evict(argv + 2);
-    bool bound = argc == 2 && strcmp(argv[1], "bound") == 0;
+    bool pinned = argc == 2 && strcmp(argv[1], "pinned") == 0;
     struct inv_cpus before = kernel_cpus();
     CHECK(inv_cpus_count(&before) >= 2);
     CHECK(inv_join(-1, -1, -1) && inv_hold >= 0);
     if (failures)
         return 1;
     size_t cpu = (size_t)inv_core_at(inv_process.table, (unsigned)inv_hold)->os_cpu;
-    if (bound) {
-        inv_bind_threads();
+    if (pinned) {
+        inv_pin_threads();
         struct inv_cpus now = kernel_cpus();
         CHECK(inv_cpus_count(&now) == 1 && inv_cpus_has(&now, cpu));
     }
     CHECK(evicted_by(argv[0], inv_hold));
     struct inv_cpus after = kernel_cpus();
-    if (bound)
+    if (pinned)
         CHECK(inv_cpus_count(&after) >= 1 && !inv_cpus_has(&after, cpu));
     else
         CHECK(inv_cpus_equal(&after, &before));

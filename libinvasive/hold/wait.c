@@ -82,7 +82,7 @@ static void take_home(int core)
     inv_assert(core >= 0 && home == INV_NO_CORE);
     if (atomic_load_explicit(&inv_own_slot()->home, memory_order_relaxed) != INV_NO_CORE)
         return;
-    int tid = inv_threads_are_bound() ? inv_own_tid() : 0;
+    int tid = inv_pinning_enabled() ? inv_own_tid() : 0;
     atomic_store_explicit(&inv_own_slot()->home_tid, tid, memory_order_relaxed);
     if (atomic_compare_exchange_strong(&inv_own_slot()->home, &nobody, core))
         home = core;

@@ -241,7 +241,7 @@ static void join_once(int rank, int size, int local_size)
     if (joining.has_joiner)
         pthread_setspecific(joining.joiner, &joining);
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
-    inv_slot_publish_binding();
+    inv_slot_publish_pinning();
 }
 
 bool inv_join(int rank, int size, int local_size)

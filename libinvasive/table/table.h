@@ -171,7 +171,7 @@ struct inv_slot {
                                   its threads.  rmd returns them when the process dies */
     _Atomic int32_t assigned;  /* anonymous mode: the core that the thread which joined runs on,
                                   INV_NO_CORE: any.  Writer: rmd, relaxed: one word */
-    _Atomic uint32_t binds;    /* 1: the process binds its threads to their cores, 0: not yet.
+    _Atomic uint32_t pins;     /* 1: the process pins its threads to their cores, 0: not yet.
                                   Writer: the process, when it joins or at its first OpenMP region;
                                   read, relaxed, by a process that evicts one of its threads */
     _Atomic uint32_t suspended; /* futex: 0: not; else the process's threads wait

@@ -67,9 +67,9 @@ void shim_ring_all(void)
             shim_ring_line(shim_world.domain_rank[i].sleep_flag, shim_world.domain_rank[i].slot);
 }
 
-/* Yields to rung ranks that are bound to the caller's core.  Other ranks may wait for what they
+/* Yields to rung ranks that are pinned to the caller's core.  Other ranks may wait for what they
  * pass on.  Until they compute again, cores seem to be free, which the caller's next region would
- * take.  Ranks that are not bound wake up where the kernel puts them. */
+ * take.  Ranks that are not pinned wake up where the kernel puts them. */
 static void let_rung_ranks_go_first(void)
 {
     if (inv_process.anonymous && inv_thread_pinned())

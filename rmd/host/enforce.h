@@ -34,7 +34,7 @@ uint64_t rmd_set_slice(pid_t pid, int pidfd, pid_t tid, uint64_t slice_ns);
 /* Pins thread `tid` to one CPU, if it is a thread of the process. */
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu);
 
-/* Threads of the process that are bound to one CPU, and to none of these, may run on these. */
+/* Threads of the process that are pinned to one CPU, and to none of these, may run on these. */
 void rmd_affinity_rebind(pid_t pid, int pidfd, const struct inv_cpus *cpus);
 
 /* Sends the signal to each thread of the process that runs or is ready; signal 0 sends nothing.  Returns the

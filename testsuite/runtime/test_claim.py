@@ -81,8 +81,8 @@ def test_a_child_forked_while_its_parent_joins_can_make_claims(compile_with_libr
 
 
 @pytest.mark.machine(len(os.sched_getaffinity(0)) > 1, "one CPU is all that there are")
-@pytest.mark.parametrize("threads", ["bound", "free"])
-def test_only_a_thread_that_is_bound_loses_a_cpu_with_its_core(
+@pytest.mark.parametrize("threads", ["pinned", "free"])
+def test_only_a_thread_that_is_pinned_loses_a_cpu_with_its_core(
         compile_with_library, run_program, top, build, threads):
     program = compile_with_library(top / "libinvasive/hold/test_evicted.c", f"-I{top}")
     cores = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2])

@@ -97,9 +97,9 @@ static void move_off(struct rmd_domain *d, unsigned core, unsigned slot, pid_t t
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (c != core && d->grant[c] == RMD_GRANTED && d->topology.os_cpu[c] >= 0)
             inv_cpus_add(&cpus, (size_t)d->topology.os_cpu[c]);
-    bool binds = slot < INV_MAX_SLOTS && d->procs[slot].used &&
-                 atomic_load_explicit(&inv_slot_at(d->table, slot)->binds, memory_order_relaxed);
-    if (binds && inv_cpus_count(&cpus))
+    bool pins = slot < INV_MAX_SLOTS && d->procs[slot].used &&
+                 atomic_load_explicit(&inv_slot_at(d->table, slot)->pins, memory_order_relaxed);
+    if (pins && inv_cpus_count(&cpus))
         rmd_move_thread(d->procs[slot].pid, d->procs[slot].pidfd.fd, tid, &cpus);
 }
 

@@ -127,8 +127,8 @@ static void begin_enforcing(struct rmd_domain *d)
 
 /* --- suspending and resuming */
 
-/* Binds threads of the process that are bound to a core which it does not own now to the cores that
- * it owns. */
+/* Threads of the process that are pinned to a core which it does not own now may run on the cores
+ * that it owns. */
 static void move_threads(struct rmd_domain *d, unsigned slot)
 {
     const struct rmd_process *p = &d->procs[slot];
