@@ -47,7 +47,7 @@ static void choose_policy(struct fuzz_input *in)
     rmd_domain_set_policy(&d, rmd_policy_named(names[fuzz_number(in, 1) % 7]));
 }
 
-static void look(void)
+static void read_reports_and_table(void)
 {
     struct rmd_report_cursor telling;
     struct rmd_report report;
@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             choose_policy(&in);
             break;
         case 1:
-            look();
+            read_reports_and_table();
             break;
         case 2:
             die_and_return(&in);

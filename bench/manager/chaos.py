@@ -479,8 +479,8 @@ class Chaos:
     def look_at_threads(self) -> None:
         """Where users come and go, a process may have no core left, and go on beside other ones."""
         if self.have_owners() and not (self.others or self.asleep or self.options):
-            self.wrong += self.holds.look(self.members[0].ask("holds"),
-                                          [pid for job in self.jobs for pid in job.ranks()])
+            self.wrong += self.holds.compare(self.members[0].ask("holds"),
+                                             [pid for job in self.jobs for pid in job.ranks()])
             self.counts["looks at threads"] = self.holds.looks
 
     def lost(self) -> str:

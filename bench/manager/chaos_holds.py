@@ -63,7 +63,7 @@ class Holds:
         self.looks = 0  # at threads that were pinned and computed
         self.stopped: set[int] = set()  # that go on since, and whose main thread holds no core yet
 
-    def look(self, text: str, pids: list[int]) -> list[str]:
+    def compare(self, text: str, pids: list[int]) -> list[str]:
         """What `holds` of rmd_member has answered, and the domain's processes.  Says which threads
         are found wrong, each once."""
         holds = {hold.cpu: hold for hold in holds_of(text)}

@@ -19,7 +19,7 @@
 
 /* Is the calling thread a team of its own?  Not when managed: a team of one may have to give
  * its core up between two chunks. */
-static inline bool is_alone (void)
+static inline bool is_team_of_one (void)
 {
     const struct gomp_team *team = gomp_thread()->ts.team;
     return (team == NULL || team->nthreads == 1) && !inv_managed();
@@ -109,12 +109,12 @@ static bool split_next (struct gomp_work_share *ws, LOOP_T *istart, LOOP_T *iend
 
 static bool dynamic_next (LOOP_T *istart, LOOP_T *iend)
 {
-    return is_alone() ? take_all(istart, iend) : LOOP_ITER(dynamic_next)(istart, iend);
+    return is_team_of_one() ? take_all(istart, iend) : LOOP_ITER(dynamic_next)(istart, iend);
 }
 
 static bool guided_next (LOOP_T *istart, LOOP_T *iend)
 {
-    return is_alone() ? take_all(istart, iend) : LOOP_ITER(guided_next)(istart, iend);
+    return is_team_of_one() ? take_all(istart, iend) : LOOP_ITER(guided_next)(istart, iend);
 }
 
 static bool timely_static_next (LOOP_T *istart, LOOP_T *iend)
@@ -283,7 +283,7 @@ static bool LOOP_FIRST_ORDERED (LOOP_T *istart, LOOP_T *iend)
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_work_share *ws = thr->ts.work_share;
-    if (is_alone())
+    if (is_team_of_one())
         return LOOP_ITER(dynamic_next_locked)(istart, iend);
     if (!(ws->mode & LOOP_COUNTED))
         count_ordered(ws);
@@ -294,7 +294,7 @@ static bool ordered_dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr
                                    LOOP_T *istart, LOOP_T *iend)
 {
     struct gomp_thread *thr = gomp_thread();
-    if (is_alone())
+    if (is_team_of_one())
         return dynamic_start(LOOP_PASS start, end, incr, chunk, istart, iend);
     if (gomp_work_share_start(1)) {
         init_shared(thr->ts.work_share, LOOP_PASS start, end, incr, chunk);
@@ -307,7 +307,7 @@ static bool ordered_dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr
 static bool ordered_guided_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
                                   LOOP_T *istart, LOOP_T *iend)
 {
-    return (is_alone() ? guided_start : LOOP_UPSTREAM(ordered_guided_start))(
+    return (is_team_of_one() ? guided_start : LOOP_UPSTREAM(ordered_guided_start))(
         LOOP_PASS start, end, incr, chunk, istart, iend);
 }
 
@@ -338,7 +338,7 @@ static bool ordered_dynamic_next (LOOP_T *istart, LOOP_T *iend)
 
 static bool ordered_guided_next (LOOP_T *istart, LOOP_T *iend)
 {
-    if (is_alone())
+    if (is_team_of_one())
         return take_all(istart, iend);
     end_turn();
     gomp_ordered_pause(gomp_thread()->ts.work_share);

@@ -20,6 +20,6 @@ typedef struct {
     unsigned size;                /* of workers[] */
     struct gomp_worker *idle_nested; /* those of nested teams that have ended */
     unsigned kept; /* free workers that this pool may need again, see gomp_workers_keep */
-    struct gomp_team *alone; /* the last team of one thread, beside the pool's last_team */
+    struct gomp_team *single; /* the last team of one thread, beside the pool's last_team */
 } gomp_simple_barrier_t;
 #endif

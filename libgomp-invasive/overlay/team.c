@@ -62,7 +62,7 @@ static gomp_simple_barrier_t *dock_of (struct gomp_thread_pool *pool)
  * with an if clause would replace the large team. */
 static struct gomp_team **kept_team (struct gomp_thread_pool *pool, unsigned nthreads)
 {
-    return nthreads == 1 ? &dock_of(pool)->alone : &pool->last_team;
+    return nthreads == 1 ? &dock_of(pool)->single : &pool->last_team;
 }
 
 /* The structure of the pool's last team, if it fits. */
@@ -219,8 +219,8 @@ static void free_pool (struct gomp_thread *thr, bool join)
         if (dock->region)
             gomp_region_free(dock->region);
         gomp_workers_keep(-(int)dock->kept);
-        if (dock->alone)
-            free_team(dock->alone);
+        if (dock->single)
+            free_team(dock->single);
     }
     count_threads(pool, 1);
     if (pool->last_team)
@@ -533,7 +533,7 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     struct gomp_task *parent = thr->task;
     struct gomp_task_icv *icv = parent ? &parent->icv : gomp_default_icv();
     bool nested = thr->ts.level > 0;
-    struct gomp_region_start alone;
+    struct gomp_region_start single;
 
     if (__builtin_expect(inv_hold_is_lent, 0) && inv_managed())
         inv_wait_elsewhere_end();
@@ -553,8 +553,8 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     INV_TELL(region_begin(team, fn, nthreads, thr->ts.level));
     INV_TELL(task_begin(team, 0));
     if (nthreads == 1) {
-        fill_start(&alone, team, fn, data, flags, parent, icv, taskgroup);
-        init_master_task(&alone);
+        fill_start(&single, team, fn, data, flags, parent, icv, taskgroup);
+        init_master_task(&single);
         if (inv_is_recorded() && !nested && icv->nthreads_var == 1)
             gomp_cost_team(1);
         return;

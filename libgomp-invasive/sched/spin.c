@@ -19,8 +19,8 @@
  * since a sleeper comes back sooner than a thread that yields.
  *
  * OMP_WAIT_POLICY and GOMP_SPINCOUNT are hints.  With `passive` a thread does not spin (but yields
- * where threads are more than processors), with `active` it never sleeps while it is alone on its
- * core, and a count limits the time.
+ * where threads are more than processors), with `active` it never sleeps while no other
+ * thread runs on its core, and a count limits the time.
  */
 #define _GNU_SOURCE
 #include "libgomp.h"
@@ -34,8 +34,8 @@ enum {
     SPIN_KEEP_MOST_NS = 5000000, /* the same if the last such wait has ended within this time */
     SPIN_WANTED_NS = 20000, /* it is wanted: about the cost of giving it and getting it back */
     SPIN_BORROWED_NS = 50000, /* it is not wanted, but borrowed */
-    SPIN_ALONE_NS = 5000,   /* then it yields to threads that the kernel has put on the core, */
-    SPIN_ALONE_MOST_NS = 100000, /* ... later, up to this, on an own core where there are none */
+    SPIN_YIELD_NS = 5000,   /* then it yields to threads that the kernel has put on the core, */
+    SPIN_YIELD_MOST_NS = 100000, /* ... later, up to this, on an own core where there are none */
     INTERRUPTED_NS = 100000, /* a gap as long between two looks shows that another thread has run */
     STEAL_AFTER_NS = 5000,  /* then it takes what waits for other cores of the process */
     POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
@@ -47,11 +47,11 @@ enum {
     CORUNNER_WORTH = 16,    /* ... for at most so many times the length of that yield; */
     CORUNNER_DOUBLINGS = 4, /* ... doubled so often, once for each long yield that follows */
     CORUNNER_GONE_NS = 100000000, /* after this time without one the other program counts as gone */
-    CROWDED_MOST = 32,      /* yields in a wait, with more threads of the process than processors */
-    CROWDED_WORTH = 8,      /* yields that cost as much as a sleep and a wake */
-    CROWDED_PROBE = 32,     /* if yields were not worth it: one of so many waits tries again */
-    CROWDED_PLACE = 256,    /* one of so many waits sleeps without a yield (is_placed_anew) */
-    CROWDED_LOOKS = 4,      /* looks before each yield */
+    YIELD_MOST = 32,      /* yields in a wait, with more threads of the process than processors */
+    YIELD_WORTH = 8,      /* yields that cost as much as a sleep and a wake */
+    YIELD_PROBE = 32,     /* if yields were not worth it: one of so many waits tries again */
+    YIELD_PLACE = 256,    /* one of so many waits sleeps without a yield (is_placed_anew) */
+    YIELD_LOOKS = 4,      /* looks before each yield */
     NS_PER_COUNT = 10,      /* of GOMP_SPINCOUNT */
 };
 
@@ -141,12 +141,13 @@ static __thread struct {
     uint64_t yield_ns;  /* how long it idles on such a core before it yields */
     uint64_t looked_ns; /* when it looked at the clock last in this wait; 0: not yet */
     bool yields;        /* it has yielded in this wait */
-} idle_own __attribute__((tls_model("initial-exec"), used)) = {.keep_ns = SPIN_KEEP_NS, .yield_ns = SPIN_ALONE_NS};
+} idle_own __attribute__((tls_model("initial-exec"), used)) =
+    {.keep_ns = SPIN_KEEP_NS, .yield_ns = SPIN_YIELD_NS};
 #define idle_own GOMP_OWN(idle_own)
 
 void gomp_idle_slept (void)
 {
-    idle_own.yield_ns = SPIN_ALONE_NS; /* the core may be shared with another thread now */
+    idle_own.yield_ns = SPIN_YIELD_NS; /* the core may be shared with another thread now */
     if (idle_own.since_ns == 0)
         return;
     bool soon = inv_now_ns() - idle_own.since_ns < SPIN_KEEP_MOST_NS;
@@ -161,20 +162,21 @@ void gomp_idle_skipped (void)
 
 /* Yields to other threads that the kernel has put on the core.  Later in the wait, and later each
  * time, while there are none: a yield takes as long as a short region, and work that comes
- * meanwhile waits for its end.  True: another program uses the core, too. */
-static bool yields_to_corunner (uint64_t start, uint64_t now, bool alone)
+ * meanwhile waits for its end.  own_unwanted: the core is the process's own, and no process asks
+ * for it.  True: another program uses the core, too. */
+static bool yields_to_corunner (uint64_t start, uint64_t now, bool own_unwanted)
 {
     bool interrupted = idle_own.looked_ns > 0 && now - idle_own.looked_ns > INTERRUPTED_NS;
     idle_own.looked_ns = now;
-    if (!alone || interrupted || core_shared > 0)
-        idle_own.yield_ns = SPIN_ALONE_NS;
+    if (!own_unwanted || interrupted || core_shared > 0)
+        idle_own.yield_ns = SPIN_YIELD_NS;
     if (now - start < idle_own.yield_ns)
         return false;
     if (!idle_own.yields)
         was_switched(); /* counts switches from here on */
     idle_own.yields = true;
     bool shared = yield_shared();
-    if (idle_own.yield_ns < SPIN_ALONE_MOST_NS)
+    if (idle_own.yield_ns < SPIN_YIELD_MOST_NS)
         idle_own.yield_ns *= 2;
     return shared && core_shared > NOTICED_YIELDS + SHARED_SLEEPS;
 }
@@ -252,25 +254,25 @@ static uint64_t longest_spin_ns (void)
 }
 
 /* How many yields in a wait have been worth it lately; waits in which none was made. */
-static __thread unsigned char crowded_yields __attribute__((tls_model("initial-exec"), used)) =
-    CROWDED_MOST;
-static __thread unsigned char crowded_sleeps __attribute__((tls_model("initial-exec"), used));
-#define crowded_yields GOMP_OWN(crowded_yields)
-#define crowded_sleeps GOMP_OWN(crowded_sleeps)
+static __thread unsigned char yields_worth_it __attribute__((tls_model("initial-exec"), used)) =
+    YIELD_MOST;
+static __thread unsigned char waits_without_yield __attribute__((tls_model("initial-exec"), used));
+#define yields_worth_it GOMP_OWN(yields_worth_it)
+#define waits_without_yield GOMP_OWN(waits_without_yield)
 
-static unsigned crowded_patience (void)
+static unsigned yields_to_try (void)
 {
-    if (crowded_yields > 0 || ++crowded_sleeps % CROWDED_PROBE != 0)
-        return crowded_yields;
-    return CROWDED_WORTH;
+    if (yields_worth_it > 0 || ++waits_without_yield % YIELD_PROBE != 0)
+        return yields_worth_it;
+    return YIELD_WORTH;
 }
 
-static void learn_crowded (bool worth)
+static void learn_yields (bool worth)
 {
     if (!worth)
-        crowded_yields /= 2;
-    else if (crowded_yields < CROWDED_MOST)
-        crowded_yields += CROWDED_WORTH;
+        yields_worth_it /= 2;
+    else if (yields_worth_it < YIELD_MOST)
+        yields_worth_it += YIELD_WORTH;
 }
 
 /* Is the thread to sleep in this wait, so that the kernel wakes it on an idle core?  The kernel
@@ -279,19 +281,19 @@ static void learn_crowded (bool worth)
 static bool is_placed_anew (void)
 {
     static __thread unsigned short waits __attribute__((tls_model("initial-exec")));
-    return ++waits % CROWDED_PLACE == 0;
+    return ++waits % YIELD_PLACE == 0;
 }
 
-static bool spin_crowded (bool (*ready) (void *), void *arg)
+static bool spin_oversubscribed (bool (*ready) (void *), void *arg)
 {
     if (is_placed_anew())
         return ready(arg);
-    unsigned patience = crowded_patience();
+    unsigned patience = yields_to_try();
     for (unsigned i = 0; i < patience; i++) {
-        for (unsigned k = 0; k < CROWDED_LOOKS; k++) {
+        for (unsigned k = 0; k < YIELD_LOOKS; k++) {
             if (ready(arg)) {
                 if (i > 0)
-                    learn_crowded(i <= CROWDED_WORTH);
+                    learn_yields(i <= YIELD_WORTH);
                 return true;
             }
             inv_cpu_relax();
@@ -300,11 +302,11 @@ static bool spin_crowded (bool (*ready) (void *), void *arg)
             break;
     }
     if (patience > 0)
-        learn_crowded(false);
+        learn_yields(false);
     return ready(arg);
 }
 
-static bool spin_alone (bool (*ready) (void *), void *arg)
+static bool spin_undersubscribed (bool (*ready) (void *), void *arg)
 {
     uint64_t start = 0, limit = longest_spin_ns();
     if (limit == 0)
@@ -323,14 +325,15 @@ static bool spin_alone (bool (*ready) (void *), void *arg)
         }
         if (hurry || now - start > limit)
             return false;
-        if (now - start > SPIN_ALONE_NS && yield_shared())
+        if (now - start > SPIN_YIELD_NS && yield_shared())
             return ready(arg);
     }
 }
 
 static bool spin_unmanaged (bool (*ready) (void *), void *arg)
 {
-    return more_threads_than_cpus() ? spin_crowded(ready, arg) : spin_alone(ready, arg);
+    return more_threads_than_cpus() ? spin_oversubscribed(ready, arg)
+                                    : spin_undersubscribed(ready, arg);
 }
 
 /* Managed, without a hold: the thread is on a core that another one holds, so it spins only

@@ -65,7 +65,7 @@ struct inv_class {
 /* What a process has computed until the end of an iteration; see mpi-shim/measure/estimate.c. */
 struct inv_sample {
     _Atomic uint64_t ticks; /* of the processor's counter */
-    _Atomic uint64_t alone_ns, useful_ns;
+    _Atomic uint64_t unmoved_ns, useful_ns;
 };
 
 /* A function that the compiler has outlined from a parallel region, and all regions of it that had more

@@ -70,7 +70,7 @@ static void write_sample(struct shim_estimate *e, struct inv_record *r, uint64_t
     uint64_t n = atomic_load_explicit(&r->samples, memory_order_relaxed);
     struct inv_sample *s = &r->sample[n % INV_SAMPLES];
     atomic_store_explicit(&s->ticks, now, memory_order_relaxed);
-    atomic_store_explicit(&s->alone_ns, (uint64_t)sum.alone, memory_order_relaxed);
+    atomic_store_explicit(&s->unmoved_ns, (uint64_t)sum.unmoved, memory_order_relaxed);
     atomic_store_explicit(&s->useful_ns, (uint64_t)sum.useful, memory_order_relaxed);
     /* release: partner is the acquire in interpolate_sum, which then sees the sample */
     atomic_store_explicit(&r->samples, n + 1, memory_order_release);
@@ -80,7 +80,7 @@ static void write_sample(struct shim_estimate *e, struct inv_record *r, uint64_t
 static struct shim_sum read_sum(const struct inv_sample *s)
 {
     return (struct shim_sum){
-        (double)atomic_load_explicit((_Atomic uint64_t *)&s->alone_ns, memory_order_relaxed),
+        (double)atomic_load_explicit((_Atomic uint64_t *)&s->unmoved_ns, memory_order_relaxed),
         (double)atomic_load_explicit((_Atomic uint64_t *)&s->useful_ns, memory_order_relaxed)};
 }
 
@@ -112,7 +112,7 @@ static bool interpolate_sum(const struct shim_estimate *e, struct inv_record *r,
         ticks = e->began;
     }
     double part = ticks < then ? (double)(then - ticks) / (double)(ticks_after - ticks) : 0;
-    sum->alone = before.alone + part * (after.alone - before.alone);
+    sum->unmoved = before.unmoved + part * (after.unmoved - before.unmoved);
     sum->useful = before.useful + part * (after.useful - before.useful);
     return true;
 }
@@ -125,7 +125,7 @@ static void add_piece(struct shim_estimate *e, const struct shim_sum *now, int d
     double slowest = 0, useful = 0, of_core = 0, all = 0;
     int core = -1;
     for (int i = 0; i < domain_ranks; i++) {
-        double t = now[i].alone - e->then[i].alone;
+        double t = now[i].unmoved - e->then[i].unmoved;
         double u = oversubscribed(e) ? t : now[i].useful - e->then[i].useful;
         int its_core = oversubscribed(e) ? (int)(i * e->own) : i;
         of_core = its_core == core ? of_core + t : t;
@@ -187,11 +187,11 @@ static void end_piece(struct shim_estimate *e, struct inv_record *r, uint64_t no
 static struct shim_sum current_sum(const struct shim_estimate *e, struct inv_record *r,
                                    double useful_ns, double core_ns)
 {
-    struct shim_sum sum = {e->now.alone, e->now.useful + useful_ns};
+    struct shim_sum sum = {e->now.unmoved, e->now.useful + useful_ns};
     if (is_cpu_time(e))
-        sum.alone = cpu_ns(e, r);
+        sum.unmoved = cpu_ns(e, r);
     else
-        sum.alone += oversubscribed(e) ? core_ns : fmax(core_ns / e->own, useful_ns);
+        sum.unmoved += oversubscribed(e) ? core_ns : fmax(core_ns / e->own, useful_ns);
     return sum;
 }
 

@@ -13,7 +13,7 @@ enum { SHIM_ESTIMATE_PENDING = 16 };
 
 /* What a rank has computed until a time, in ns. */
 struct shim_sum {
-    double alone;  /* sum of t of estimate.c; oversubscribed: core time */
+    double unmoved; /* sum of t of estimate.c; oversubscribed: core time */
     double useful; /* sum of u */
 };
 

@@ -41,9 +41,9 @@ enum {
     MOVE_US = 10
 };
 enum { LASTS_US = 5, PREEMPTED_US = 20 };
-/* In microseconds.  OTHERS: a yield that takes longer has let another thread run.  ALONE: after
+/* In microseconds.  OTHERS: a yield that takes longer has let another thread run.  ENOUGH: after
  * this time without such a yield the thread sleeps. */
-enum { OTHERS_US = 2, ALONE_US = 10 };
+enum { OTHERS_US = 2, ENOUGH_US = 10 };
 /* Slices of sleep.  FIRST: the first one.  OVERSUBSCRIBED: the first one with more processes than
  * cores, where each check takes some 20 us from a rank that computes.  LONG: the longest one where
  * a rank that does not ring may need progress of this one.  Where all ranks ring, 1/SLICE_PART of
@@ -152,19 +152,19 @@ uint64_t shim_yield_ticks(const struct shim_site *site)
 
 /* The kernel puts a woken thread on an idle core, if there is one, else where others compute.  So a
  * core on which threads only wait must look idle to it. */
-bool shim_yield_alone(uint64_t *alone)
+bool shim_yield_is_enough(uint64_t *shared_at)
 {
     uint64_t before = shim_ticks();
     sched_yield();
     uint64_t now = shim_ticks();
     if (now - before > OTHERS_US * shim_clock.us)
-        *alone = now;
-    return now - *alone > ALONE_US * shim_clock.us;
+        *shared_at = now;
+    return now - *shared_at > ENOUGH_US * shim_clock.us;
 }
 
 static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uint64_t start)
 {
-    uint64_t yielding = shim_yield_ticks(site), alone = start;
+    uint64_t yielding = shim_yield_ticks(site), shared_at = start;
     shim_site_stats_wait_lasts(start);
     do {
         if (shim_lends_at_once(site))
@@ -172,7 +172,7 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
         for (int i = 0; i < 4; i++)
             if (w->done(w))
                 return true;
-    } while (!shim_yield_alone(&alone) && shim_ticks() - start < yielding);
+    } while (!shim_yield_is_enough(&shared_at) && shim_ticks() - start < yielding);
     return w->done(w);
 }
 
@@ -248,7 +248,7 @@ static uint64_t check_ticks(uint64_t us)
 static void keep_checking(struct shim_sleep *s, uint64_t now, uint64_t ticks)
 {
     s->check_until = now + ticks;
-    s->alone = now;
+    s->shared_at = now;
 }
 
 /* After a ring the flag is set anew, and the slice after a new flag is short: a poster has no
@@ -308,7 +308,7 @@ static bool check_before_sleep(struct shim_wait *w, struct shim_sleep *s, uint64
             return false;
         if (!inv_process.anonymous)
             inv_cpu_relax();
-        else if (shim_yield_alone(&s->alone))
+        else if (shim_yield_is_enough(&s->shared_at))
             return false;
     }
 }

@@ -40,10 +40,10 @@ bool shim_lends_at_once(const struct shim_site *site);
 
 /* With more processes than cores: how long to yield to other threads before the sleep, in ticks. */
 uint64_t shim_yield_ticks(const struct shim_site *site);
-/* Yields the CPU, in a wait.  *alone: ticks, since when no other thread has run here; the function
- * sets it to now when one does.  True: no thread has run here for so long that a sleep is
+/* Yields the CPU, in a wait.  *shared_at: ticks, when another thread has last run here; the
+ * function sets it to now when one does.  True: no thread has run here for so long that a sleep is
  * better. */
-bool shim_yield_alone(uint64_t *alone);
+bool shim_yield_is_enough(uint64_t *shared_at);
 
 /* A thread that sleeps slice by slice: begin, then in turn a check and a slice, end. */
 struct shim_sleep {
@@ -54,7 +54,7 @@ struct shim_sleep {
     bool steep;             /* slices do not grow: the one after the first has full length */
     uint64_t start;         /* of the wait, ticks */
     uint64_t check_until;   /* ticks: no sleep before; the thread was just rung, or preempted */
-    uint64_t alone;         /* ticks: while checking, no other thread has run here since then */
+    uint64_t shared_at;     /* ticks: while checking, another thread has last run here then */
     uint64_t rang;          /* ticks: when this thread last rang for something that arrived */
 };
 

@@ -97,7 +97,7 @@ static void continue_sleep(bool library_yields)
     bool rung = s->check_until != 0; /* or something arrived */
     bool yields = inv_process.anonymous && !library_yields;
     /* Yield to the ranks that were rung at the same time, and to the rank that has yet to send. */
-    if (shim_ticks() < s->check_until && !(yields && shim_yield_alone(&s->alone)))
+    if (shim_ticks() < s->check_until && !(yields && shim_yield_is_enough(&s->shared_at)))
         return;
     s->check_until = 0;
     if (rung && shim_watch.rings > 0) {
@@ -111,7 +111,7 @@ static void continue_sleep(bool library_yields)
 /* Rings the others too, since a rank may sleep for what the call has posted so far. */
 static void start_clock(void)
 {
-    shim_watch.start = shim_watch.idle = shim_watch.alone = shim_ticks();
+    shim_watch.start = shim_watch.idle = shim_watch.shared_at = shim_ticks();
     shim_watch.slept = false;
     ring_others();
 }
@@ -135,8 +135,8 @@ static void yield_in_call(bool library_yields, bool due)
         fall_asleep();
         return;
     }
-    bool alone = !library_yields && shim_yield_alone(&shim_watch.alone);
-    if (alone || (due && shim_ticks() - shim_watch.idle > shim_yield_ticks(shim_watch.site)))
+    bool enough = !library_yields && shim_yield_is_enough(&shim_watch.shared_at);
+    if (enough || (due && shim_ticks() - shim_watch.idle > shim_yield_ticks(shim_watch.site)))
         fall_asleep();
 }
 
@@ -224,8 +224,8 @@ static unsigned polled_by_threads(unsigned polls, unsigned how)
         return 0;
     uint64_t start = row.start, now = shim_ticks();
     /* relaxed: a hint, and nothing else is read through it */
-    bool alone = atomic_load_explicit(&poller, memory_order_relaxed) == &row;
-    if (!alone)
+    bool only = atomic_load_explicit(&poller, memory_order_relaxed) == &row;
+    if (!only)
         atomic_store_explicit(&poller, &row, memory_order_relaxed);
     else if (now - start < ROW_US * shim_clock.us)
         sched_yield();

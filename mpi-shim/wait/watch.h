@@ -34,7 +34,7 @@ struct shim_watch {
     unsigned awake; /* waits in sequence that did not sleep, with more processes than cores */
     uint64_t start; /* ticks: the first reading of the clock, a moment after the beginning */
     uint64_t idle;  /* ticks: nothing has arrived since then */
-    uint64_t alone; /* ticks: no other thread has run here in a yield since then */
+    uint64_t shared_at; /* ticks: another thread has last run here in a yield then */
     /* ticks: the first arrival of a message since the last slice of sleep; 0: none */
     uint64_t arrivals_since;
     struct shim_sleep sleep;

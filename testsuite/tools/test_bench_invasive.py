@@ -176,24 +176,24 @@ def test_chaos_sees_a_thread_that_computes_where_another_sits():
         holds, found, epoch = chaos_holds.Holds(), [], 1
         end = time.monotonic() + 60
         while not found and time.monotonic() < end:
-            found = holds.look(f"{cpu} {one} {one} {epoch}", [one, other])
+            found = holds.compare(f"{cpu} {one} {one} {epoch}", [one, other])
             time.sleep(0.05)
         assert len(found) == 1 and found[0].startswith(f"thread {other} of {other} ")
         holds = chaos_holds.Holds()
         end = time.monotonic() + 3
         while time.monotonic() < end:  # a core that changes hands
             epoch += 1
-            assert holds.look(f"{cpu} {one} {one} {epoch}", [one, other]) == []
+            assert holds.compare(f"{cpu} {one} {one} {epoch}", [one, other]) == []
             time.sleep(0.05)
         assert holds.looks > 0
         holds.stopped.add(other)  # it cannot know yet that it has lost its hold
         end = time.monotonic() + 3
         while time.monotonic() < end:
-            assert holds.look(f"{cpu} {one} {one} {epoch}", [one, other]) == []
+            assert holds.compare(f"{cpu} {one} {one} {epoch}", [one, other]) == []
             time.sleep(0.05)
-        holds.look(f"{cpu} {other} {other} {epoch}", [other])  # now it does
+        holds.compare(f"{cpu} {other} {other} {epoch}", [other])  # now it does
         end = time.monotonic() + 60
-        while not (found := holds.look(f"{cpu} {one} {one} {epoch}", [one, other])):
+        while not (found := holds.compare(f"{cpu} {one} {one} {epoch}", [one, other])):
             assert time.monotonic() < end
             time.sleep(0.05)
         assert len(found) == 1 and found[0].startswith(f"thread {other} of {other} ")

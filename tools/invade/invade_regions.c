@@ -190,7 +190,7 @@ static double in_teams(const struct process *p)
 }
 
 /* With several ranks for each core teams of one thread are the default, since larger ones lose. */
-static bool crowded(const struct job *j, unsigned node, double cores)
+static bool has_several_ranks_a_core(const struct job *j, unsigned node, double cores)
 {
     unsigned here = 0;
     for (unsigned i = 0; i < j->count; i++)
@@ -203,7 +203,7 @@ void regions_small_teams(struct job *j, const struct launch *l)
     for (unsigned i = 0; i < j->count; i++) {
         const struct process *p = &j->at[i];
         double threads = p->team_threads, cores = l->nodes[p->node].cores;
-        if (threads < 1 || threads >= cores || crowded(j, p->node, cores))
+        if (threads < 1 || threads >= cores || has_several_ranks_a_core(j, p->node, cores))
             continue;
         j->small_teams++;
         j->small_threads = p->team_threads > j->small_threads ? p->team_threads : j->small_threads;

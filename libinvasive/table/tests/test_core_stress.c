@@ -307,7 +307,7 @@ static void return_core(unsigned core)
     returned++;
 }
 
-static void look(unsigned *seed)
+static void lend_or_return_one(unsigned *seed)
 {
     unsigned core = random_below(seed, CORES);
     if (lent_to_others[core] && (!atomic_load(&asleep[core]) || random_below(seed, 8) == 0))
@@ -375,7 +375,7 @@ static void *manager(void *arg)
 {
     unsigned seed = (unsigned)(uintptr_t)arg;
     while (!atomic_load(&stopping)) {
-        look(&seed);
+        lend_or_return_one(&seed);
         if (!moves || random_below(&seed, 4) != 0) {
             usleep(random_below(&seed, 20));
             continue;
