@@ -84,9 +84,9 @@ def entries(functions):
 
 
 # What an entry of a Fortran function does: notes its return address in shim_caller and jumps to
-# where shim_fortran_entry[number] points, or to shim_fortran_first_NUMBER if that is 0, by registers
-# that hold no value between a call and a function's first instruction.  ldar: partner is the release
-# store in shim_resolve_fortran.
+# where shim_fortran_entry[number] points, or to shim_fortran_first_NUMBER if that is 0, by
+# registers that hold no value between a call and a function's first instruction.  ldar: partner is
+# the release store in shim_resolve_fortran.
 FORTRAN_ENTRY = {
     "__x86_64__": ("mov (%rsp), %rax", "mov shim_caller@gottpoff(%rip), %r11",
                    "mov %rax, %fs:(%r11)",
