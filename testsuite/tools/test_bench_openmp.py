@@ -31,7 +31,7 @@ KERNELS = {
                       for k in range(8)),
     "tasks": " ".join(f"{k} {k}_ms" for k in "fib queens tree taskloop chain wavefront grains "
                                              "grains_shared".split()),
-    "spinsync": "pingpong pipeline meet",
+    "spinsync": "pingpong pipeline meet yield",
     "crowd": "work_us barriers regions",
 }
 
