@@ -42,7 +42,7 @@ CALLS = re.compile(rf"parallel|^GOMP_teams|^{RUNS_TASK}$")
 FAILURES = (gdb.error, gdb.GdbError)  # of gdb, and of these commands
 
 
-class Library:
+class Runtime:
     """libgomp-invasive of the program, by its debug information.  Raises gdb.GdbError if that is
     missing."""
 
@@ -256,12 +256,12 @@ class Task:
         return f"{'ready' if self.ready else 'suspended'} {waits}".rstrip()
 
 
-def split(library, frame):
+def split(runtime, frame):
     """The frames of a stack by implicit task, the innermost task first.  A stack has several where
     an implicit task has begun a nested region, whose thread number 0 it is."""
     found, frames, between = [], [], False
     for each in older(frame):
-        ours = library.has(each)
+        ours = runtime.has(each)
         if between and not ours:
             found.append(frames)
             frames, between = [], False
@@ -271,10 +271,10 @@ def split(library, frame):
     return [*found, frames] if between else found
 
 
-def describe(library, frames):
+def describe(runtime, frames):
     """Which function of the runtime the code of the implicit task has called, "": none.  And where
     that is; None: there is no code of the implicit task."""
-    inside = next((i for i in reversed(range(len(frames))) if library.has(frames[i])), -1)
+    inside = next((i for i in reversed(range(len(frames))) if runtime.has(frames[i])), -1)
     waits = ""
     if inside >= 0:
         name = frames[inside].name() or ""
@@ -309,7 +309,7 @@ class Snapshot:
     def __init__(self):
         if gdb.selected_thread() is None:
             raise gdb.GdbError("The program is not running.")
-        self.library = Library()
+        self.runtime = Runtime()
         self.teams = {}  # address: struct gomp_team
         self.tasks = []
         with selection_kept():
@@ -341,8 +341,8 @@ class Snapshot:
         self.tasks += found
 
     def find(self):
-        library = self.library
-        contexts = {int(c.address): c for c in library.all_contexts()}
+        runtime = self.runtime
+        contexts = {int(c.address): c for c in runtime.all_contexts()}
         running = {}
         for thread in gdb.selected_inferior().threads():
             if not thread.is_stopped():
@@ -354,7 +354,7 @@ class Snapshot:
             if context is not None:
                 running[context] = thread
             self.add_thread(thread, context)
-        unused = library.unused() - set(running)
+        unused = runtime.unused() - set(running)
         for address, context in contexts.items():
             if address not in unused:
                 self.add_context(context, running.get(address))
@@ -363,14 +363,14 @@ class Snapshot:
         """Adds the implicit task on the kernel thread's own stack, if there is one.  It is
         suspended while the thread executes a context."""
         try:
-            own = self.library.variable("gomp_tls_data")
-            carrier = int(self.library.variable("gomp_own_suspended"))
+            own = self.runtime.variable("gomp_tls_data")
+            carrier = int(self.runtime.variable("gomp_own_suspended"))
         except gdb.error:
             return  # the thread has no thread-local data yet
         if context is None:
             self.add(own, thread)
         elif carrier:
-            loop = gdb.Value(carrier).cast(self.library.carrier.pointer())["loop"]
+            loop = gdb.Value(carrier).cast(self.runtime.carrier.pointer())["loop"]
             self.add(own, None, int(loop["sp"]), bool(int(loop["addr"])) and could_run(loop))
 
     def add_context(self, context, thread):
@@ -397,11 +397,11 @@ class Snapshot:
         function, _ = function_of(self.teams[task.team])
         try:
             with task.stack() as frame:
-                parts = split(self.library, frame)
+                parts = split(self.runtime, frame)
                 if len(parts) == task.stacked + 1:  # a nested region is about to begin
                     parts[:2] = [parts[0] + parts[1]]
                 frames = parts[task.depth] if task.depth < len(parts) else []
-                waits, where = describe(self.library, frames)
+                waits, where = describe(self.runtime, frames)
         except FAILURES:
             return task.state(""), "its stack is not readable"
         if where is None and task.number == 0:
