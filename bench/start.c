@@ -10,14 +10,10 @@
  * Processor time is that of the process and of those that it has waited for.
  */
 #define _GNU_SOURCE
+#include "bench/two.h"
+
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { MOST_TURNS = 100000 };
 
@@ -27,17 +23,11 @@ struct kind {
     double *wall_us, *cpu_us; /* of each turn */
 };
 
-static void fail(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
 static void *allocate(size_t count, size_t bytes)
 {
     void *memory = calloc(count, bytes);
     if (!memory)
-        fail("calloc");
+        two_fail("calloc");
     return memory;
 }
 
@@ -45,30 +35,15 @@ static double microseconds(struct timeval t) { return (double)t.tv_sec * 1e6 + (
 
 static void run_once(const struct kind *kind, long turn)
 {
-    struct timespec from, to;
     struct rusage used;
     pid_t pid;
     int status;
-    clock_gettime(CLOCK_MONOTONIC, &from);
+    uint64_t from = two_now_ns();
     if (posix_spawn(&pid, kind->argv[0], NULL, NULL, kind->argv, kind->envp) ||
         wait4(pid, &status, 0, &used) != pid || status != 0)
-        fail(kind->argv[0]);
-    clock_gettime(CLOCK_MONOTONIC, &to);
-    kind->wall_us[turn] =
-        (double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) / 1e3;
+        two_fail(kind->argv[0]);
+    kind->wall_us[turn] = (double)(two_now_ns() - from) / 1e3;
     kind->cpu_us[turn] = microseconds(used.ru_utime) + microseconds(used.ru_stime);
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, long count)
-{
-    qsort(values, (size_t)count, sizeof *values, compare);
-    return values[count / 2];
 }
 
 static char **without_preload(void)
@@ -102,7 +77,8 @@ int main(int argc, char **argv)
         for (int k = 0; k < 2; k++)
             run_once(&kinds[k], turn);
     for (int k = 0; k < 2; k++)
-        printf("%s_us %.1f\n%s_cpu_us %.1f\n", kinds[k].name, median(kinds[k].wall_us, turns),
-               kinds[k].name, median(kinds[k].cpu_us, turns));
+        printf("%s_us %.1f\n%s_cpu_us %.1f\n",
+               kinds[k].name, two_quantile(kinds[k].wall_us, (unsigned)turns, 0.5),
+               kinds[k].name, two_quantile(kinds[k].cpu_us, (unsigned)turns, 0.5));
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * two.h - what the benchmarks have in common that measure between two processes: the second one,
+ * two.h - what the benchmarks have in common that measure with a second process: that process,
  * started as the same program with another first argument, memory that both see, and quantiles.
  */
 #ifndef BENCH_TWO_H
