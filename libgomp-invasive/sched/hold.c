@@ -69,11 +69,10 @@ bool gomp_hold_ticket_first (void)
     return n > 0 && atomic_compare_exchange_strong(&gomp_workers.tickets_first, &n, n - 1);
 }
 
-/* Unstarted implicit tasks and contexts go before ready threads, since these may, like the caller,
- * wait for such a task. */
+/* Unstarted implicit tasks and contexts, which the caller has published, go before ready threads,
+ * since these may, like the caller, wait for such a task. */
 static void hand_over_tickets_first (int hold)
 {
-    gomp_work_sources.implicit->publish();
     if (gomp_work_sources.implicit->waits() && inv_hold_check(hold) != INV_LOST) {
         atomic_fetch_add_explicit(&gomp_workers.tickets_first, 1, memory_order_relaxed);
         if (!gomp_hold_place_on_work(hold))
@@ -127,9 +126,11 @@ static bool let_others_go_first (uint64_t limit_ns)
         return true;
     if (!gomp_threads_queued() && !gomp_work_sources.explicit->waits())
         return inv_hold != INV_HOLD_NONE;
-    if (inv_hold != INV_HOLD_NONE)
-        hand_over_tickets_first(inv_hold_detach());
-    else
+    if (inv_hold != INV_HOLD_NONE) {
+        int hold = inv_hold_detach();
+        gomp_work_sources.implicit->publish();
+        hand_over_tickets_first(hold);
+    } else
         gomp_unheld_end();
     acquire_within((int64_t)limit_ns);
     return inv_hold != INV_HOLD_NONE;
