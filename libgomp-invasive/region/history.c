@@ -149,7 +149,9 @@ enum gomp_yields gomp_history_yields (void (*fn) (void *), uint32_t epoch)
     SET(h->yielded, calls << 32 | epoch);
     if (GET(h->loops) == GOMP_YIELDING_LOOPS)
         yields = GOMP_YIELDS_KNOWN;
-    else if (calls >= ENOUGH) {
+    else if (calls < ENOUGH)
+        return GOMP_YIELDS_UNKNOWN;
+    else {
         yields = GOMP_YIELDS_SEEN;
         SET(h->patience_ns, 0);
         SET(h->suspicion, GOMP_SPINS);

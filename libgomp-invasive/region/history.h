@@ -37,7 +37,8 @@ enum gomp_yields {
     /* In OpenBLAS or BLIS, whose loops may be left for another context. */
     GOMP_YIELDS_KNOWN,
     /* They have been seen to.  What else such code does is not known: the next implicit task might meet thread-local
-     * data in the midst of a change.  So they are kernel threads in later regions, and cores pass between these. */
+     * data in the midst of a change.  So no context is left there.  Kernel threads of regions that are not elastic
+     * pass their cores on; elastic regions start all implicit tasks at once, as GOMP_SPINS. */
     GOMP_YIELDS_SEEN
 };
 
