@@ -89,8 +89,9 @@ def pytest_configure(config):
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
-    # A program that fails leaves no file in the source tree (gdb 13 does fail: lib/processes.py).
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    # A program that fails leaves no file in the source tree.  gdb 13 does fail (lib/processes.py),
+    # and raises its limit to the hard one then.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     reports = config.getoption("--alongside-reports")
     if reports:
         config.pluginmanager.register(alongside.Recorder(config, reports))
