@@ -8,7 +8,7 @@
 #include "busy_wait.h"
 #include <string.h>
 
-enum { SEARCHED_BYTES = 32 << 20 };
+enum { SEARCHED_BYTES = 8 << 20 };
 
 const char *gomp_object_name (const struct dl_phdr_info *info)
 {

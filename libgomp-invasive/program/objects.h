@@ -29,8 +29,8 @@ extern bool gomp_program_needs_libgomp (void);
 extern bool gomp_other_copy_loaded (void);
 /* Do implicit tasks of the program, or of a library that is loaded, wait for each other in loops of their own?
  * True with OpenBLAS and BLIS, known by their names, and with an object in whose code such a loop is found
- * (busy_wait.h); only objects that are linked with libgomp count.  The first 32 MiB of their code are searched, for
- * up to 15 ms. */
+ * (busy_wait.h); only objects that are linked with libgomp count.  The first 8 MiB of their code are searched, for
+ * up to 4 ms. */
 extern bool gomp_program_busy_waits (void);
 /* Do implicit tasks of this outlined function wait for each other in such a loop?  They may if the function is in an
  * object of such a name, or if such a loop is in the 16 KiB of code before or behind its address.  There the compiler

@@ -90,12 +90,12 @@ static void handle_arrival(void)
 /* After a ring the library may have answered a message and sent another one to a rank that sleeps,
  * so the other ranks are rung.  Only a few times: else two ranks that wait for a third would wake
  * each other all the time. */
-static void continue_sleep(bool library_yields)
+static void continue_sleep(bool mpi_yields)
 {
     struct shim_sleep *s = &shim_watch.sleep;
     inv_assert(shim_watch.asleep && shim_watch.rings <= MOST_RINGS);
     bool rung = s->check_until != 0; /* or something arrived */
-    bool yields = inv_process.anonymous && !library_yields;
+    bool yields = inv_process.anonymous && !mpi_yields;
     /* Yield to the ranks that were rung at the same time, and to the rank that has yet to send. */
     if (shim_ticks() < s->check_until && !(yields && shim_yield_is_enough(&s->shared_at)))
         return;
@@ -126,7 +126,7 @@ static void spin_in_call(void)
         fall_asleep();
 }
 
-static void yield_in_call(bool library_yields, bool due)
+static void yield_in_call(bool mpi_yields, bool due)
 {
     if (shim_watch.start == 0)
         start_clock();
@@ -135,7 +135,7 @@ static void yield_in_call(bool library_yields, bool due)
         fall_asleep();
         return;
     }
-    bool enough = !library_yields && shim_yield_is_enough(&shim_watch.shared_at);
+    bool enough = !mpi_yields && shim_yield_is_enough(&shim_watch.shared_at);
     if (enough || (due && shim_ticks() - shim_watch.idle > shim_yield_ticks(shim_watch.site)))
         fall_asleep();
 }
@@ -158,13 +158,13 @@ static void spread_ranks(void)
         inv_cpus_set(0, &now);
 }
 
-static void watch_poll(unsigned polls, bool library_yields)
+static void watch_poll(unsigned polls, bool mpi_yields)
 {
     unsigned before = shim_watch.polls / SHIM_WATCH_POLLS;
     shim_watch.polls += polls;
     bool due = shim_watch.polls / SHIM_WATCH_POLLS != before;
     if (inv_process.anonymous || inv_hold < 0)
-        yield_in_call(library_yields, due);
+        yield_in_call(mpi_yields, due);
     else if (due)
         spin_in_call();
 }
