@@ -107,15 +107,22 @@ def test_the_cores_of_a_killed_program_are_the_others(invade, build, omp_job, st
         assert process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.parametrize("where", ["managed", "unmanaged"])
 @pytest.mark.parametrize("sanitizer", ["address", "undefined", "thread"])
-def test_a_sanitized_program_ends_as_stock(run_program, invade, make_variable, tmp_path, sanitizer):
+def test_a_sanitized_program_ends_as_stock(run_program, build, invade, make_variable, tmp_path,
+                                           sanitizer, where):
     """Teams are larger than the cores, and meet in barriers.  An OpenMP runtime that is not built
     with ThreadSanitizer makes it report races that are none, here as in stock."""
     (tmp_path / "omp.c").write_text(OMP)
     run_program([*(make_variable("CC") or "cc").split(), "-fopenmp", f"-fsanitize={sanitizer}",
                  "-o", tmp_path / "omp", tmp_path / "omp.c"])
-    done = run_program([invade, "--", tmp_path / "omp"], check=False,
-                       env={"OMP_NUM_THREADS": "16", "TSAN_OPTIONS": "report_bugs=0"})
+    env = {"OMP_NUM_THREADS": "16", "TSAN_OPTIONS": "report_bugs=0"}
+    command = [tmp_path / "omp"]
+    if where == "managed":
+        command = [invade, "--", *command]
+    else:
+        env["LD_LIBRARY_PATH"] = f"{build / 'lib/invasive'}:{build / 'lib'}"
+    done = run_program(command, check=False, env=env)
     assert (done.returncode, done.stdout, done.stderr) == (11, "good\n", "")
 
 
