@@ -66,9 +66,10 @@ module_folders.add()  # modules that are tested
 
 # Modules of lib/ that have fixtures or hooks.
 pytest_plugins = [f"lib.{name}" for name in (
-    "beside", "building.build", "building.models", "building.sanitized", "job_programs",
-    "manager.blocked", "manager.hosts", "manager.lending", "manager.notifications", "manager.rmd",
-    "manager.service", "mpi", "omp_programs", "standard_mpi", "time_limit", "trace_tool")]
+    "beside", "building.build", "building.models", "building.runtime_parts", "building.sanitized",
+    "job_programs", "manager.blocked", "manager.hosts", "manager.lending",
+    "manager.notifications", "manager.rmd", "manager.service", "mpi", "omp_programs",
+    "standard_mpi", "time_limit", "trace_tool")]
 
 # What these test is the same whichever library a program has: with the second one for --full.
 ONE_LIBRARY = {"test_invade_compare.py", "test_invade_report.py", "test_invade_teams.py",

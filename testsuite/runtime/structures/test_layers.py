@@ -5,16 +5,13 @@ needs nothing of them that upstream's libgomp has not."""
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 
 import pytest
 
 from lib.building.house import OWN_FOLDERS, REPLACING
+from lib.building.runtime_parts import up_to
 
-# overlay/ is above all of these, but for the headers that stand for upstream's: they come to each
-# file with upstream's libgomp.h.
-UPSTREAM = ("bar.h", "simple-bar.h")
 # Functions and variables of overlay/, in files that replace upstream's, which lower folders name.
 NAMED = {"gomp_barrier_arrived", "gomp_barrier_open", "gomp_decide_default_team",
          "gomp_settle_default_team", "gomp_settle_teams", "gomp_task_run_undeferred",
@@ -24,25 +21,14 @@ NAMED = {"gomp_barrier_arrived", "gomp_barrier_open", "gomp_decide_default_team"
 
 
 @pytest.fixture(scope="module")
-def syntax(build, top, make_variable, tmp_path_factory):
+def syntax(part_headers, make_variable):
     """syntax(FILE, FOLDERS) - what the compiler has against the file, with headers of those folders
     and upstream's."""
-    if make_variable("GCC_SOURCE") in ("", "no"):
-        pytest.skip("configured without the source of libgomp")
-    work, source = build / "libgomp-invasive/libgomp-build", build / "libgomp-invasive/src"
-    configured = re.search("^config_path = (.*)$", (work / "Makefile").read_text(), re.MULTILINE)
-    upstream = tmp_path_factory.mktemp("upstream")
-    for name in UPSTREAM:
-        shutil.copy(top / "libgomp-invasive/overlay" / name, upstream)
-    last = [work, upstream, *(source / "libgomp/config" / part for part in configured[1].split()),
-            source / "libgomp", source / "include", source, top]
 
     def compile_only(file, folders):
-        includes = [*(top / "libgomp-invasive" / folder for folder in folders), *last]
         done = subprocess.run(
-            [*make_variable("CC").split(), "-DHAVE_CONFIG_H", "-DINV_ASSERTIONS", "-pthread",
-             "-Wall", "-Werror", "-fsyntax-only", "-x", "c",
-             *(word for folder in includes for word in ("-I", folder)), file],
+            [*make_variable("CC").split(), *part_headers(folders), "-Wall", "-Werror",
+             "-fsyntax-only", "-x", "c", file],
             capture_output=True, text=True, check=False, timeout=100)
         return done.stderr
 
@@ -57,10 +43,9 @@ def test_the_folders_are_all_that_there_are(top):
 
 @pytest.mark.parametrize("folder", OWN_FOLDERS)
 def test_a_folder_compiles_without_those_above_it(syntax, top, folder):
-    below = OWN_FOLDERS[:OWN_FOLDERS.index(folder) + 1]
     files = sorted((top / "libgomp-invasive" / folder).glob("*.c"))
     assert files
-    assert [said for file in files if (said := syntax(file, below))] == []
+    assert [said for file in files if (said := syntax(file, up_to(folder)))] == []
 
 
 def test_what_includes_a_header_of_a_higher_folder_does_not_compile(syntax, tmp_path):
@@ -94,7 +79,7 @@ def linked(build, top, make_variable):
 @pytest.mark.parametrize("folder", OWN_FOLDERS)
 def test_a_folder_is_linked_without_those_above_it(linked, build, folder):
     above = set().union(*(linked[f][0] for f in linked
-                          if f not in OWN_FOLDERS[:OWN_FOLDERS.index(folder) + 1]))
+                          if f not in up_to(folder)))
     upstream = build / "libgomp-invasive/src/libgomp"
     declared = "".join((upstream / name).read_text()
                        for name in ("libgomp.h", "libgomp_g.h", "config/linux/bar.h",
@@ -104,5 +89,5 @@ def test_a_folder_is_linked_without_those_above_it(linked, build, folder):
 
 
 def test_the_scheduler_of_cores_names_nothing_of_regions_and_tasks(linked):
-    for folder in OWN_FOLDERS[:OWN_FOLDERS.index("sched") + 1]:
+    for folder in up_to("sched"):
         assert not linked[folder][1] & NAMED

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parts of the OpenMP runtime, compiled with the headers of upstream's libgomp and of the folders
+below them, and linked with a program that stands for the folders above them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from lib.building.build import TOP
+from lib.building.house import OWN_FOLDERS
+from lib.building.sources import runtime_file
+
+# overlay/ is above all folders, but for the headers that stand for upstream's: they come to each
+# file with upstream's libgomp.h.
+UPSTREAM = ("bar.h", "simple-bar.h")
+PROGRAMS = TOP / "testsuite/runtime/structures"
+
+
+def up_to(folder):
+    """The folder and those below it."""
+    return OWN_FOLDERS[:OWN_FOLDERS.index(folder) + 1]
+
+
+@pytest.fixture(scope="session")
+def part_headers(build, top, make_variable, tmp_path_factory):
+    """part_headers(FOLDERS) - the compiler's options for the headers of those folders, and of
+    upstream's libgomp, as the build has configured it."""
+    if make_variable("GCC_SOURCE") in ("", "no"):
+        pytest.skip("configured without the source of libgomp")
+    work, source = build / "libgomp-invasive/libgomp-build", build / "libgomp-invasive/src"
+    configured = re.search("^config_path = (.*)$", (work / "Makefile").read_text(), re.MULTILINE)
+    upstream = tmp_path_factory.mktemp("upstream")
+    for name in UPSTREAM:
+        shutil.copy(top / "libgomp-invasive/overlay" / name, upstream)
+    last = [work, upstream, *(source / "libgomp/config" / part for part in configured[1].split()),
+            source / "libgomp", source / "include", source]
+
+    def options(folders):
+        first = [*(top / "libgomp-invasive" / folder for folder in folders), top, top / "include"]
+        return ["-DHAVE_CONFIG_H", "-DINV_ASSERTIONS", "-pthread",
+                *(word for folder in first for word in ("-I", folder)),
+                *(word for folder in last for word in ("-isystem", folder))]
+
+    return options
+
+
+@pytest.fixture(scope="session")
+def compile_part(top, make_variable, part_headers, tmp_path_factory):
+    """compile_part(PROGRAM, FILES, FOLDER, SANITIZERS, UPSTREAM) - the command that runs a program
+    of runtime/structures: it is linked with files of FOLDER and of those below it, and with files
+    of upstream's libgomp."""
+
+    def compile_all(program, files, folder, sanitizers, upstream=()):
+        result = tmp_path_factory.mktemp(program) / program
+        source = top / "libgomp-invasive"
+        files = [runtime_file(top, name) for name in files]
+        assert {file.parent.relative_to(source).as_posix() for file in files} <= {*up_to(folder)}
+        subprocess.run(
+            [*make_variable("CC").split(), "-std=gnu17", "-O1", "-g", *part_headers(up_to(folder)),
+             "-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wno-tsan", "-Wno-unused-function",
+             f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all",
+             PROGRAMS / f"{program}.c", PROGRAMS / "upstream.c", *files, *upstream, "-o", result],
+            check=True, timeout=100)
+        # without randomized addresses: some kernels place mappings where the sanitizer has its own
+        return ["setarch", "-R", result]
+
+    return compile_all
+
+
+class Conversation:
+    """A program that answers each line with a line."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, text=True, bufsize=1, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def ask(self, *words):
+        try:
+            self.process.stdin.write(" ".join(map(str, words)) + "\n")
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            raise AssertionError(f"{words}: the program has ended: {self.process.stderr.read()}")
+        return answer.rstrip("\n")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        """At the end of its input the program ends, without memory that it has lost."""
+        if kind:
+            self.process.kill()
+        said = self.process.communicate(timeout=60)[1]
+        assert kind or (self.process.returncode, said) == (0, "")
