@@ -122,7 +122,7 @@ struct gomp_region {
 #define GOMP_UNFINISHED_ONE (UINT64_C(1) << 32)
 #define GOMP_INSIDE_ONE UINT64_C(1)
 
-/* Regions that idle workers look at.  Slots are set under the lock and read without; NULL: none.  Both they and
+/* Regions that idle workers look at.  Its elements are set under the lock and read without; NULL: none.  Both they and
  * `high` stay as they are once set: the struct of a region that is over is used again for another one. */
 extern struct gomp_registry {
     _Atomic unsigned high;

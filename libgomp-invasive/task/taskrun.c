@@ -89,7 +89,7 @@ struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *team, unsigned id)
     unsigned used = atomic_load_explicit(&tasks->used, memory_order_relaxed);
     inv_assert(used < tasks->nthreads);
     tasks->used_slot[used] = slot;
-    /* release: a thread that sees the number sees the slot.  seq_cst: partner is
+    /* release: a thread that sees the number sees the task slot.  seq_cst: partner is
      * gomp_tasks_visible, called by a thread that is about to sleep */
     atomic_store(&tasks->used, used + 1);
     gomp_spinlock_unlock(&tasks->lock);

@@ -9,8 +9,8 @@
  * (taskrun.c).  That is the cut-off of "Handling Transient and Persistent Imbalance", VI and VII.
  *
  * Counting.  A team has no counter of tasks.  Each thread number counts what it has created and
- * what it has completed in a slot of its own; a barrier adds them up when all have arrived (see
- * gomp_tasks_outstanding).  A task counts its queued children itself (created, own_done); other
+ * what it has completed in a task slot of its own; a barrier adds them up when all have arrived
+ * (see gomp_tasks_outstanding).  A task counts its queued children itself (created, own_done); other
  * threads that complete or release a child add to its `done`.  A task's memory is released when it
  * is complete and all of its children are released: so the chain of parents of any task is there,
  * which tells whether a task is a descendant.  (In long chains a task may take the place of
@@ -100,7 +100,7 @@ struct gomp_team_tasks {
      * after_queueing. */
     _Atomic uint64_t asleep;
     _Atomic unsigned shared_count; /* tasks in `shared` */
-    _Atomic unsigned used;         /* slots in use; release/acquire, under lock */
+    _Atomic unsigned used;         /* task slots in use; release/acquire, under lock */
     unsigned nthreads;
     int64_t threshold; /* of a thread number, at first */
     struct gomp_task_slot **used_slot; /* [nthreads], the first `used` are set */
@@ -130,7 +130,7 @@ static inline struct gomp_team_tasks *gomp_team_tasks (struct gomp_team *team)
     return __atomic_load_n(&team->own.tasks, __ATOMIC_ACQUIRE);
 }
 
-/* The slot of the calling thread, which is in a team; NULL: not made yet. */
+/* The task slot of the calling thread, which is in a team; NULL: not made yet. */
 static inline struct gomp_task_slot *gomp_task_slot_made (struct gomp_thread *thr)
 {
     struct gomp_team_tasks *tasks = gomp_team_tasks(thr->ts.team);
