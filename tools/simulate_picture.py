@@ -6,8 +6,6 @@ Schreiber et al.
     simulate_picture.py FILE.{png,svg,pdf} <SERIES     (rmctl simulate --series=SERIES)
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

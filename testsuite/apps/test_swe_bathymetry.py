@@ -2,8 +2,6 @@
 """Bathymetry of apps/swe on its way from a file into a simulation, and whether damaged files do any
 harm."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 

@@ -2,8 +2,6 @@
 """Configurations of apps/swe: what is wrong is told with file, line, key, value and what is right;
 what is right is written down so that it can be read again."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -3,8 +3,6 @@
 ThreadSanitizer on the project's OpenMP runtime, which then says what synchronises what; see
 test_sanitized_runtime.py.  Messages are under it, too: ranks of a job, with the MPI shim."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor

@@ -6,8 +6,6 @@ The second one writes each report as a line of JSON, which the first one reads. 
 first one, and runs beside the commands that run beside the tests (conftest.py), too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A program that answers each line of its input with a line."""
 
-from __future__ import annotations
-
 import subprocess
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Commands of tests that run beside the other tests, for tests marked `beside`."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

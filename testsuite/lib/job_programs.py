@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Two small programs, of OpenMP and of MPI, that end in the way that they are told."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What tests know of the machine that they run on."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

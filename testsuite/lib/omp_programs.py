@@ -2,8 +2,6 @@
 """The programs in runtime/programs, each of which states its promise in its first lines, and the
 states that the runtime can be in."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Processes of the machine: which ones there are, what they do, and commands that a test starts."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports of invade: what is true of all of them."""
 
-from __future__ import annotations
-
 import json
 import re
 

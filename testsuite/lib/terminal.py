@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Pseudo-terminals: invade as the foreground job of one, and rmctl top on one."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

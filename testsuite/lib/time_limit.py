@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The time limit of a test, and programs that end with it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

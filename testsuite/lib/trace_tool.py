@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """invade-trace, and Python with its modules."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Waiting for what must come true, on a loaded machine too."""
 
-from __future__ import annotations
-
 import time
 
 PATIENCE_S = 30  # for what takes a moment on an idle machine

@@ -2,8 +2,6 @@
 """A rank that blocks in the kernel, outside MPI, lends its core, or its token where ranks are more
 than cores, while others want one.  The program is rmd/programs/blocks.cpp."""
 
-from __future__ import annotations
-
 import pytest
 
 from lib.machine import two_cpus

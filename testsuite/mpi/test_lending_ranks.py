@@ -2,8 +2,6 @@
 """A rank lends its core, or its token where ranks are more than cores, by inv_lend.  The program is
 rmd/programs/lends.c."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

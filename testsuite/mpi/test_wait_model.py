@@ -2,8 +2,6 @@
 """The protocol of the MPI shim's doorbells, checked with spin in every interleaving; and that the
 model finds the faults that are put in on purpose."""
 
-from __future__ import annotations
-
 import pytest
 
 from lib.building.models import check

@@ -2,8 +2,6 @@
 """A process that blocks in the kernel lends its core while another one wants it, and has it back
 when it computes again; two programs without MPI on two real cores."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """No client of rmd's socket, of any user, can make rmd wait or keep rmd busy."""
 
-from __future__ import annotations
-
 import array
 import contextlib
 import os

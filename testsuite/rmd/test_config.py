@@ -2,8 +2,6 @@
 """rmd.conf(5): rmd refuses a file that it does not understand in full, and names file, line, key
 and the allowed values."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -2,8 +2,6 @@
 """rmd as its members see it: the owners of cores after joins, announcements and deaths, and the
 answers to invalid requests.  The members are processes of testsuite/rmd_member."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -2,8 +2,6 @@
 """`ulimit -f` smaller than a core table, which is a file to the kernel, or than what is written:
 no process ends by SIGXFSZ, messages name the cause, and programs run."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

@@ -3,8 +3,6 @@
 whatever it can reach, floods the socket, and writes nonsense over its own core table.  The other
 one's programs are unharmed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -3,8 +3,6 @@
 CPUs than a table has cores, more processes than it has slots.  A library that is preloaded makes
 such a kernel: masks that are smaller than its own are refused, and our CPU k has another number."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

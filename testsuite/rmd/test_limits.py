@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs with the OpenMP runtime under a service whose limits change."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

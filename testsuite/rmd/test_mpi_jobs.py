@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which ranks are of one MPI job, in whatever order those of several jobs join."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -3,8 +3,6 @@
 packages of 2 NUMA nodes of 64 cores of 2 threads: moves are minimal, and the cores of a process are
 close together.  How close is judged against the best there is, where that can be found."""
 
-from __future__ import annotations
-
 import functools
 import random
 

@@ -2,8 +2,6 @@
 """Every policy against what policy.h and rmd-policies(7) promise of it, on input that hypothesis
 thinks of, and against exhaustive search where cases are small."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import math

@@ -2,8 +2,6 @@
 """The policies (how many cores each process owns) and the placement (which ones) keep what
 policy.h and placement.h promise, on random input."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Policies as users meet them: rmd --policy, rmctl policy, and what they make of announcements."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 

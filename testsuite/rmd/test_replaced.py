@@ -2,8 +2,6 @@
 """A member that becomes another program (exec) without joining again is no member any more, at
 once, and what it starts changes nothing."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -2,8 +2,6 @@
 """rmd as the service of a machine: users apart from each other, the permission to ask, a change of
 its configuration while it runs, its messages, and systemd.  Only root can be several users."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import grp

@@ -2,8 +2,6 @@
 """A user and its subordinate user IDs (subuid(5), as containers use them) are one person with one
 share, one limit and one rate limit.  Each ID has a table of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -2,8 +2,6 @@
 """rmd is killed and started again, and processes misbehave: what rmd-survival(7) says, a test
 for each line that has none elsewhere."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -2,8 +2,6 @@
 """The service as systemd runs it: what `make install` installs, under the distribution's systemd as
 process 1 of namespaces of its own.  There where this machine lets root make such."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The public interface, include/invasive.h: what it promises, and the example that shows it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

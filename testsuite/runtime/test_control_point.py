@@ -2,8 +2,6 @@
 """inv_control_point in C, Fortran and Python: the value with the shortest iterations is found, and
 stands in the report of invade with what was tried."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

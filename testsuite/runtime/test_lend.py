@@ -3,8 +3,6 @@
 is others' at once, also while the thread is awake, and its own again when it says so, or
 computes."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Processes of OpenMP programs: more than the cores, children of fork, and those that call exec."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

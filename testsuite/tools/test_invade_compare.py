@@ -2,8 +2,6 @@
 """invade --compare: the command runs stock and managed in turns, in the same circumstances; the
 comparison at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

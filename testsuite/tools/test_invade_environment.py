@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The environment that invade sets for the command, and the effects of its options on it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

@@ -2,8 +2,6 @@
 """OpenMP and MPI jobs under invade end as they do stock, whatever way they end, and --report
 tells about every process.  Results and speed of such jobs are tested elsewhere."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

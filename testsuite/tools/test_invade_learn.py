@@ -2,8 +2,6 @@
 """invade --learn: the teams that are tried, the one that is used from then on, and the file that
 remembers it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

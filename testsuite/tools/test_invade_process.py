@@ -2,8 +2,6 @@
 """A command under invade behaves as without it: output, exit code, signals, descriptors, and
 nothing is left behind.  No OpenMP, no MPI in here: what those do is tested elsewhere."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -2,8 +2,6 @@
 """Programs that cannot have our libraries run as they do stock, and one line says so: those that
 need a newer libgomp.so.1, and those of another dynamic linker or of none."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -2,8 +2,6 @@
 """invade --report=FILE.json: its schema, what its numbers must have in common, and that it survives
 whatever happens to the processes that it is about."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A program that starts during a restart of the service waits for it, and takes no cores of it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -2,8 +2,6 @@
 """What invade makes of a service that is there and cannot be used, and of one that is not there:
 in a /run of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -2,8 +2,6 @@
 """invade --report: parallel regions by function, what a team size costs, and teams that are too
 small to borrow."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -3,8 +3,6 @@
 limits, docker stop and systemctl stop send them: the report and the trace are written, and no
 process is left."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

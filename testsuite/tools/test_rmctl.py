@@ -4,8 +4,6 @@
 Members are rmd_member (rmd/programs), which give cores up when they are told to, and not
 before."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

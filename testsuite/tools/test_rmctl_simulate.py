@@ -2,8 +2,6 @@
 """rmctl simulate: what must hold of every schedule of every workload, and what can be
 calculated."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

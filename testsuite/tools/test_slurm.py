@@ -2,8 +2,6 @@
 """Under Slurm that binds tasks by affinity alone, a launch has the cores of its ranks and no
 others."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

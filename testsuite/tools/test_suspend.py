@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """rmctl suspend and resume: a job waits, and others have its cores."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

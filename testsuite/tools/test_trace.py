@@ -2,8 +2,6 @@
 """Traces: no event of any core is missing, whichever process is killed; what invade-trace makes of
 traces, and of files that are none."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

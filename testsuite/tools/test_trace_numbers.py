@@ -2,8 +2,6 @@
 """One number has one value: in the report as text and as JSON, and in HTML and pictures of the
 trace of the same run, whatever the shape of the run is."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -2,8 +2,6 @@
 """What the other tests rely on (conftest.py, lib/beside.py): commands that run beside them, and
 what becomes of those that cannot be run; and a second pytest (lib/alongside.py)."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -2,8 +2,6 @@
 """Structures and constants of the C headers, as the layout program of the build (layout.c) tells
 them."""
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess

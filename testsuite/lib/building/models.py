@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The check.sh of each directory of models, for tests marked `beside`."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

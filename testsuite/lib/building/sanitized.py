@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The OpenMP runtime and libinvasive under ThreadSanitizer."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

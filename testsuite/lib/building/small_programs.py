@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs that are compiled from a text."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

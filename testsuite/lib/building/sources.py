@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files of the source tree, for tests that compile parts of the project themselves."""
 
-from __future__ import annotations
-
 import re
 
 from lib.building.house import OWN_FOLDERS, REPLACING

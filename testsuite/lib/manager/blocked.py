@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Processes on two real cores, one of which blocks in the kernel (rmd/programs/blocks.cpp)."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Connections to rmd: idle ones, ones of another user, and floods."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

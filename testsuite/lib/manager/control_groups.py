@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Control groups with cpusets: the machine's, and directories that look like them."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path

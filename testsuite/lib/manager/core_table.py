@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What members print of a core table, where a process is its slot, and what seals the table."""
 
-from __future__ import annotations
-
 from lib.building.layout import CONSTANTS
 
 # A core's word has the slot + 1.

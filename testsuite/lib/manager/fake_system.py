@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files of /proc and /sys below a root of a test's own, for rmd --sys-root."""
 
-from __future__ import annotations
-
 
 def put(root, path, text):
     file = root / path.lstrip("/")

@@ -2,8 +2,6 @@
 """A hostile user: computes for ever on every core, breaks into whatever it can reach, floods the
 socket, and writes nonsense over its own core table."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import mmap

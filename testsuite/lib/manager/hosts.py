@@ -2,8 +2,6 @@
 """Two network namespaces of this machine as two hosts, each with a name, one address and a link to
 the other."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -2,8 +2,6 @@
 """A program that lends its core by inv_lend (rmd/programs/lends.c), what programs with the public
 interface are linked with, and how those in Fortran are compiled."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

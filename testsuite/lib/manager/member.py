@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Members of a domain: processes of testsuite/rmd/programs/rmd_member, which follow commands."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

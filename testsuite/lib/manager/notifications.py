@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a service tells systemd, without it."""
 
-from __future__ import annotations
-
 import array
 import os
 import socket

@@ -2,8 +2,6 @@
 """Messages between rmd and its clients (protocol.h, control_protocol.h), and between rmd and its
 descriptor holder (fd_holder.h)."""
 
-from __future__ import annotations
-
 import array
 import socket
 

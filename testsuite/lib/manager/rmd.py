@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An rmd of a test's own, on emulated cores, and rmctl."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

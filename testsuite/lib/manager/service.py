@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """rmd as the service of a machine, for several users."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

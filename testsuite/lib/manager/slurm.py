@@ -2,8 +2,6 @@
 """A Slurm of one node, this machine, with two CPUs and no control groups: its daemons run as the
 user, with files and ports of their own, and are gone with what they have started at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

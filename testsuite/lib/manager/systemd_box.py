@@ -2,8 +2,6 @@
 """The distribution's systemd as process 1 of namespaces of its own, on an overlay of the machine's
 root into which the build is installed."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

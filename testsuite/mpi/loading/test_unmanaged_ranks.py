@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ranks that were to be managed and cannot be: each computes on its share of the cores."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

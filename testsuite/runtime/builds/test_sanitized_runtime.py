@@ -3,8 +3,6 @@
 managed programs.  The stress programs check each structure alone; this checks that the runtime
 keeps to what they are built for."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest
