@@ -133,8 +133,7 @@ def test_a_core_that_is_lent_when_rmd_is_killed_comes_back(survivor, blocks):
     blocked = d.blocked(blocks, "read")
     other = d.start(blocks, "computes")
     d.comes_to_hold(0, 2)
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     d.wakes(blocked)
     d.ends_well(blocked, other)
 
@@ -147,8 +146,7 @@ def test_a_core_that_was_returned_when_rmd_is_killed_is_the_threads(survivor, bl
     d.comes_to_hold(0, 2)
     d.wakes(blocked)
     d.comes_to_hold(1, 1)
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     d.comes_to_hold(1, 1)
     d.ends_well(blocked, other)
 
@@ -169,8 +167,7 @@ def test_the_next_rmd_lends_what_a_former_one_had_lent(survivor, blocks):
     other = d.start(blocks, "computes")
     for _ in range(3):
         d.comes_to_hold(0, 2)
-        s.die()
-        s.begin()
+        s.kill_and_start_again()
     d.comes_to_hold(0, 2)
     d.wakes(blocked)
     d.ends_well(blocked, other)

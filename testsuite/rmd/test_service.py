@@ -138,9 +138,7 @@ def test_a_core_that_comes_and_stays_free_is_offered_to_a_process_that_waits_for
 
 def test_tokens_of_a_crowded_domain_follow_its_share(service):
     s = service("emulate-cores = 4\n")
-    crowd = [s.member(ALICE, join=False) for _ in range(6)]
-    for rank, member in enumerate(crowd):
-        member.join(rank, 6, 6)
+    crowd = s.crowd(ALICE, 6)
     assert crowd[0].table()[:2] == (ANONYMOUS, 4)
     bob = s.member(BOB)
     assert bob.table()[0] == PINNED and counts(bob, 0) == [2]
@@ -153,9 +151,7 @@ def test_the_words_of_a_crowded_domain_say_which_user_has_the_cores(service):
     """A process lets a child run on the cores that its table says are here."""
     s = service("emulate-cores = 4\n")
     bob = s.member(BOB)
-    crowd = [s.member(ALICE, join=False) for _ in range(6)]
-    for rank, member in enumerate(crowd):
-        member.join(rank, 6, 6)
+    crowd = s.crowd(ALICE, 6)
     assert crowd[0].table()[0] == ANONYMOUS
     eventually(lambda: (counts(crowd[0], ELSEWHERE), counts(bob, ELSEWHERE)), ([2], [2]))
     bob.kill()

@@ -145,8 +145,7 @@ def test_all_are_taken_over_within_a_second_of_a_kill(mortal):
     took = []
     while min(took, default=2) > 1 and len(took) < 10 or len(took) < 5:
         start = time.monotonic()
-        s.die()
-        s.begin()
+        s.kill_and_start_again()
         took.append(time.monotonic() - start)
         assert [member.table() for member in members] == before
     assert min(took) <= 1, took
@@ -188,8 +187,7 @@ def test_a_process_that_goes_on_without_its_first_thread_is_taken_over(mortal):
     one, bob = s.member(ALICE), s.member(BOB)
     beheaded(one)
     before = one.table()
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert one.table() == before and counts(bob, 0) == [2]
     one.kill()
     eventually(lambda: counts(bob, 0), [4])
@@ -208,9 +206,7 @@ def test_a_process_that_is_stopped_without_its_first_thread_keeps_no_other_waiti
 
 def test_tokens_are_right_after_a_restart(mortal):
     s = mortal("emulate-cores = 2\n")
-    members = [s.member(ALICE, join=False) for _ in range(4)]
-    for rank, member in enumerate(members):
-        member.join(rank, 4, 4)
+    members = s.crowd(ALICE, 4)
     assert members[0].table()[:2] == (ANONYMOUS, 2)
     assert members[0].ask("token") == members[1].ask("token") == "1"
     s.die()
@@ -228,8 +224,7 @@ def test_a_core_on_its_way_between_users_is_never_held_twice(mortal):
     assert alice.ask("borrow 0") == alice.ask("borrow 1") == "1"
     bob = s.member(BOB)
     wanted = alice.owners().index(ELSEWHERE)
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert alice.owners().index(ELSEWHERE) == wanted and counts(bob, 0) == [0]
     assert alice.ask(f"lend {wanted}") == "1"
     eventually(lambda: counts(bob, 0, ELSEWHERE), [1, 1])
@@ -315,8 +310,7 @@ def test_what_was_ordered_of_processes_holds_for_the_next_rmd(mortal, tell):
     pid = one.process.pid
     tell(s, "shrink", pid, 1)
     tell(s, "expand", other.process.pid, 4)
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     one.ask("announce 9 0 0")
     other.ask("announce 1 0 0")
     assert counts(one, one.slot, other.slot) == [1, 5]
@@ -326,8 +320,7 @@ def test_what_was_ordered_of_processes_holds_for_the_next_rmd(mortal, tell):
     tell(s, "pin", pid, "1,5")
     before = one.owners()
     assert sorted(before) == [one.slot] * 2 + [other.slot] + [ELSEWHERE] * 3
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert one.owners() == before
     idle = before.index(ELSEWHERE)
     assert one.ask(f"borrow {idle}") == other.ask(f"borrow {idle}") == "0"
@@ -430,8 +423,7 @@ def test_a_user_whose_own_limit_is_forgotten_does_not_get_it_back_from_the_next_
     own_limits(s, None, [61127])
     assert f"user {ALICE}: its own limits and policy are forgotten" in s.said()
     assert f"user {BOB}: its own" not in s.said()
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert "policies of 128 users" in s.said() and s.said().count("forgotten") == 1
     alice = s.member(ALICE)
     assert counts(alice, 0) == [8]
@@ -445,8 +437,7 @@ def test_a_user_with_processes_when_rmd_is_killed_is_not_forgotten_for_users_tha
     alice, bob = s.member(ALICE), s.member(BOB)
     own_limits(s, 3, [ALICE, BOB])
     own_limits(s, 2, range(61000, 61128))
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert "policies of 130 users" in s.said() and "forgotten" not in s.said()
     assert counts(alice, 0) == counts(bob, 0) == [3]
 
@@ -535,8 +526,7 @@ def test_a_power_cap_is_undone_however_often_rmd_is_killed(mortal, tmp_path, mac
     s = mortal("emulate-cores = 2\n", f"--sys-root={tmp_path}", "--power-cap=80%")
     for _ in range(2):
         assert int((tmp_path / limit).read_text()) == capped
-        s.die()
-        s.begin()
+        s.kill_and_start_again()
     assert int((tmp_path / limit).read_text()) == capped
     s.process.terminate()
     assert s.process.wait(PATIENCE_S) == 0
@@ -558,12 +548,10 @@ def test_orders_and_a_power_cap_are_kept_beside_each_other(mortal, tmp_path, tel
         (tmp_path / name).write_text(f"{value}\n")
     s = mortal("emulate-cores = 2\n", f"--sys-root={tmp_path}", "--power-cap=50%")
     tell(s, "drain", "0")
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert "1 cores drained" in s.said() and int(limit.read_text()) == 50000000
     tell(s, "drain", "--undo", "0")
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert int(limit.read_text()) == 50000000 and s.said().count("former rmd's orders") == 1
     tell(s, "drain", "0")
     s.process.terminate()
@@ -662,13 +650,11 @@ def test_orders_of_another_version_are_given_up(mortal, tell):
     eventually(lambda: len(s.memory_of_holder("invasive-rmd-orders")), 1)
     orders, = s.memory_of_holder("invasive-rmd-orders")
     alter(orders, "rmd_persisted_memory", "version")
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert "former rmd's orders are of another version, or none" in s.said()
     assert counts(s.member(ALICE), 0) == [4]
     tell(s, "drain", "1")
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert "1 cores drained" in s.said()
 
 
@@ -678,8 +664,7 @@ def test_a_descriptor_holder_of_another_version_is_left_alone(mortal):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as foreign:
         foreign.bind(s.name + ".keep1")
         foreign.listen()
-        s.die()
-        s.begin()
+        s.kill_and_start_again()
     Path(s.name + ".keep1").unlink()
     assert s.said().count("keep1 keeps core tables of another version of rmd") == 1
     assert "took back" in s.said() and counts(alice, 0) == [4]
@@ -705,8 +690,7 @@ def test_a_second_rmd_on_the_same_socket_takes_nothing(mortal):
     second = subprocess.run([s.build / "bin/rmd", f"--config={s.config}", f"--socket={s.name}"],
                             capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert second.returncode == 1 and "cannot listen on" in second.stderr
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert counts(alice, 0) == [2] and "took back" in s.said()
 
 
@@ -716,8 +700,7 @@ def test_without_its_descriptor_holder_rmd_goes_on_and_says_so(mortal):
     alice = s.member(ALICE)
     s.hears("core tables are not kept for a restart any more")
     assert counts(alice, 0) == [2]
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert s.member(ALICE).slot == 0
 
 
@@ -825,9 +808,7 @@ def test_holders_that_are_no_members_are_taken_out_of_words(mortal):
 
 def test_a_count_of_tokens_that_is_wrong_is_counted_again(mortal):
     s = mortal(QUICK + "emulate-cores = 2\n")
-    members = [s.member(ALICE, join=False) for _ in range(3)]
-    for rank, member in enumerate(members):
-        member.join(rank, 3, 3)
+    members = s.crowd(ALICE, 3)
     members[0].ask("token")
     for wrong in (2**31 - 1, -2**31, 0, 2):
         members[1].ask(f"scribble tokens {wrong}")
@@ -927,8 +908,7 @@ def test_what_a_stopped_process_wanted_it_wants_again_also_from_the_next_rmd(mor
     s = mortal(QUICK + "emulate-cores = 2\n")
     one, other = crowded_out(s)
     park_and_stop(s, one)
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     one.process.send_signal(signal.SIGCONT)
     s.hears("goes on")
     assert other.ask("lend 0") == "1"
@@ -937,9 +917,7 @@ def test_what_a_stopped_process_wanted_it_wants_again_also_from_the_next_rmd(mor
 
 def test_others_get_the_tokens_of_a_process_that_is_stopped(mortal):
     s = mortal(QUICK + "emulate-cores = 2\n")
-    members = [s.member(ALICE, join=False) for _ in range(3)]
-    for rank, member in enumerate(members):
-        member.join(rank, 3, 3)
+    members = s.crowd(ALICE, 3)
     assert members[0].ask("token") == members[0].ask("token") == "1"
     for end in (signal.SIGCONT, signal.SIGKILL):
         members[0].process.send_signal(signal.SIGSTOP)
@@ -994,8 +972,7 @@ def test_a_user_whose_processes_are_all_stopped_is_not_forgotten(mortal, monkeyp
     alice.process.send_signal(signal.SIGSTOP)
     eventually(lambda: counts(bob, 0), [4])
     if when == "taken-over":
-        s.die()
-        s.begin()
+        s.kill_and_start_again()
     for uid in range(61000, 61040):
         assert s.member(uid, join=False).ask(f"leave {s.name}") == "0"
     if when == "going-on":
@@ -1126,14 +1103,12 @@ def test_a_cpu_that_came_online_is_for_the_rmd_that_finds_no_processes(mortal, t
     alice = s.member(ALICE)
     assert len(alice.owners()) == 1
     put_online(tmp_path, f"{first},{second}")
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert "took back a core table" in s.said() and "the 1 CPUs of the former rmd" in s.said()
     assert counts(alice, 0) == [1]
     alice.kill()
     s.hears("the last process has gone")
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert counts(s.member(ALICE), 0) == [2]
 
 

@@ -115,8 +115,7 @@ def test_suspended_jobs_are_so_for_the_next_rmd_too(mortal, ask):
     s = mortal("emulate-cores = 4\n")
     one, other = s.member(ALICE), s.member(ALICE)
     ask(s, "suspend", pid(one))
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     assert other.owners() == [other.slot] * 4
     other.ask("announce 1 0 0")
     assert other.owners() == [other.slot] * 4
@@ -370,8 +369,7 @@ def test_a_priority_holds_for_what_joins_later_and_for_the_next_rmd(mortal, ask)
     assert counts(one, one.slot, other.slot) == [1, 5]
     two = of_launch(s, "one")
     assert counts(one, one.slot, two.slot, other.slot) == [1, 1, 4]
-    s.die()
-    s.begin()
+    s.kill_and_start_again()
     other.ask("announce 1 0 0")
     assert counts(one, one.slot, two.slot, other.slot) == [1, 1, 4]
 

@@ -48,14 +48,15 @@ class Service:
         self.name = str(public / f"rmd{number}.sock")
         self.start()
 
-    def start(self):
+    def start(self, *options, log="w", preexec=None):
         reader, writer = os.pipe()
-        with self.log.open("w") as log:
+        with self.log.open(log) as log_file:
             self.process = subprocess.Popen(
                 [*self.before, self.build / "bin" / "rmd", "--foreground",
                  f"--config={self.config}", f"--socket={self.name}", f"--ready-fd={writer}",
-                 *self.options],
-                pass_fds=(writer,), stderr=log, env={**os.environ, **self.env})
+                 *self.options, *options], pass_fds=(writer,), stderr=log_file,
+                # None: what `preexec` sets in os.environ counts
+                env={**os.environ, **self.env} if self.env else None, preexec_fn=preexec)
         os.close(writer)
         with os.fdopen(reader) as ready:
             self.ready = ready.readline()
@@ -76,6 +77,13 @@ class Service:
         if join:
             member.slot = member.join()
         return member
+
+    def crowd(self, uid, n):
+        """The processes of a job: ranks 0 to n - 1 of n."""
+        members = [self.member(uid, join=False) for _ in range(n)]
+        for rank, member in enumerate(members):
+            member.join(rank, n, n)
+        return members
 
     def said(self):
         """Its log until now."""
@@ -153,20 +161,15 @@ class Mortal(Service):
     """An rmd that can be killed and started again, on the same socket."""
 
     def __init__(self, build, public, text, options=()):
-        self.options = options
         super().__init__(build, public, text, options, {})
 
     def begin(self, *options, preexec=None):
-        reader, writer = os.pipe()
-        with self.log.open("a") as log:
-            self.process = subprocess.Popen(
-                [self.build / "bin" / "rmd", "--foreground", f"--config={self.config}",
-                 f"--socket={self.name}", f"--ready-fd={writer}", *self.options, *options],
-                pass_fds=(writer,), stderr=log, preexec_fn=preexec)
-        os.close(writer)
-        with os.fdopen(reader) as ready:
-            self.ready = ready.readline()
+        """The log goes on."""
+        self.start(*options, log="a", preexec=preexec)
         assert self.ready.startswith("ready "), self.said()
+
+    def start_again(self):
+        self.begin()
 
     def die(self):
         self.process.kill()
