@@ -2,6 +2,7 @@
 """A process that blocks in the kernel lends its core while another one wants it, and has it back
 when it computes again; two programs without MPI on two real cores."""
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -194,8 +195,7 @@ def test_rmd_does_not_look_while_no_process_wants_a_core(domain, blocks):
 
 def test_emulated_cores_are_not_lent_for_threads_that_sleep(build, domain, blocks):
     """Threads that compute on them sleep."""
-    rmd = Rmd(build, "--emulate-cores=2")
-    try:
+    with contextlib.closing(Rmd(build, "--emulate-cores=2")) as rmd:
         d = domain(rmd.name)
         blocked = d.blocked(blocks, "read")
         other = d.start(blocks, "computes")
@@ -206,5 +206,3 @@ def test_emulated_cores_are_not_lent_for_threads_that_sleep(build, domain, block
             time.sleep(0.005)
         d.wakes(blocked)
         d.ends_well(blocked, other)
-    finally:
-        rmd.close()

@@ -2,6 +2,7 @@
 """`ulimit -f` smaller than a core table, which is a file to the kernel, or than what is written:
 no process ends by SIGXFSZ, messages name the cause, and programs run."""
 
+import contextlib
 import os
 import resource
 import subprocess
@@ -57,15 +58,12 @@ def test_a_service_says_why_it_does_not_start(run_program, build, as_user):
 
 
 def test_an_rmd_that_is_limited_later_goes_on(run_program, build, regions):
-    rmd = Rmd(build, "--emulate-cores=2")
-    try:
+    with contextlib.closing(Rmd(build, "--emulate-cores=2")) as rmd:
         resource.prlimit(rmd.process.pid, resource.RLIMIT_FSIZE, (SMALL, SMALL))
         done = run_program([build / "bin/invade", f"--socket={rmd.name}", "--", *regions],
                            check=False)
         assert done.returncode == 0 and "us_per_region" in done.stdout
         assert done.stderr.count("unmanaged") == 1 and rmd.process.poll() is None
-    finally:
-        rmd.close()
 
 
 @pytest.mark.parametrize("kind", ["txt", "json"])
@@ -121,13 +119,10 @@ def test_a_rank_whose_launcher_is_of_another_mpi_does_not_end_when_it_says_so(
 
 
 def test_rmctl_says_that_it_cannot_write(build, tmp_path):
-    rmd = Rmd(build, "--emulate-cores=2")
-    try:
+    with contextlib.closing(Rmd(build, "--emulate-cores=2")) as rmd:
         with open(tmp_path / "out", "w") as out:
             done = subprocess.run([build / "bin/rmctl", f"--socket={rmd.name}", "status"],
                                   stdout=out, stderr=subprocess.PIPE, text=True, check=False,
                                   timeout=PATIENCE_S, preexec_fn=limit(10))
         assert done.returncode == 1
         assert "cannot write to standard output: File too large" in done.stderr
-    finally:
-        rmd.close()

@@ -3,6 +3,7 @@
 CPUs than a table has cores, more processes than it has slots.  A library that is preloaded makes
 such a kernel: masks that are smaller than its own are refused, and our CPU k has another number."""
 
+import contextlib
 import re
 
 import pytest
@@ -147,19 +148,15 @@ def test_a_cpu_that_no_kernel_has_is_no_cpu(run_program, invade, list):  # noqa:
 
 
 def test_rmctl_knows_no_core_beyond_those_of_a_table(build, run_program):
-    rmd = Rmd(build, "--emulate-cores=2")
-    try:
+    with contextlib.closing(Rmd(build, "--emulate-cores=2")) as rmd:
         for core in (1024, 5000):
             done = run_program([build / "bin/rmctl", f"--socket={rmd.name}", "drain", core],
                                check=False)
             assert done.returncode == 64 and "is no list of cores" in done.stderr
-    finally:
-        rmd.close()
 
 
 def test_a_process_more_than_a_table_has_slots_runs_unmanaged(run_program, build):
-    rmd = Rmd(build, "--emulate-cores=2")
-    try:
+    with contextlib.closing(Rmd(build, "--emulate-cores=2")) as rmd:
         members = [rmd.member() for _ in range(256)]
         for member in members:
             member.say(f"join {rmd.name} -1 -1 -1 -1")
@@ -174,8 +171,6 @@ def test_a_process_more_than_a_table_has_slots_runs_unmanaged(run_program, build
         done = run_program([build / "bin/invade", f"--socket={rmd.name}", "--",
                             build / "apps/regions/regions", "--batch-ms=1"])
         assert done.stderr == ""
-    finally:
-        rmd.close()
 
 
 def test_no_set_of_cpus_ends_where_cpu_set_t_does(top):

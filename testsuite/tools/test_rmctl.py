@@ -638,16 +638,13 @@ def test_drain_without_a_list_tells_what_is_drained(rmd, ask, tell):
 
 @two_cpus
 def test_affinity_follows_a_drain(build, ask):
-    r = Rmd(build, f"--cores={CPUS[0]},{CPUS[1]}")
-    try:
+    with contextlib.closing(Rmd(build, f"--cores={CPUS[0]},{CPUS[1]}")) as r:
         one, = r.joined(1, 0)
         before = os.sched_getaffinity(pid(one))
         ask(r, "drain", "1")
         assert os.sched_getaffinity(pid(one)) == before - {CPUS[1]}
         ask(r, "drain", "--undo", "1")
         assert os.sched_getaffinity(pid(one)) == before
-    finally:
-        r.close()
 
 
 # --- users and rights

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """rmctl suspend and resume: a job waits, and others have its cores."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -322,8 +323,7 @@ def test_ranks_that_are_suspended_for_two_seconds_end_with_the_right_result(
     (tmp_path / "ranks.c").write_text(MPI)
     subprocess.run([*make_variable("MPICH_MPICC").split(), "-O1", tmp_path / "ranks.c", "-o",
                     tmp_path / "ranks"], check=True, timeout=60)
-    r = Rmd(build, TWO_CORES)
-    try:
+    with contextlib.closing(Rmd(build, TWO_CORES)) as r:
         with running(str(build / "invade"), f"--socket={r.name}", "--",
                      make_variable("MPICH_MPIEXEC"), "-n", "2", str(tmp_path / "ranks"),
                      str(tmp_path / "end"), env=stock_env) as job:
@@ -338,8 +338,6 @@ def test_ranks_that_are_suspended_for_two_seconds_end_with_the_right_result(
             (tmp_path / "end").touch()
             assert job.communicate(timeout=PATIENCE_S) == ("right\n", "")
             assert job.returncode == 0
-    finally:
-        r.close()
 
 
 # --- priorities
@@ -395,15 +393,12 @@ def test_a_user_gives_no_more_than_the_usual_priority_and_root_does(service, bui
 
 @two_cpus
 def test_invade_gives_its_command_a_priority(build, stock_env, ask, omp_job):
-    r = Rmd(build, TWO_CORES)
-    try:
+    with contextlib.closing(Rmd(build, TWO_CORES)) as r:
         with running(str(build / "invade"), f"--socket={r.name}", "--priority=0", "--",
                      str(omp_job), "loop", env=stock_env) as job:
             assert job.stdout.readline() == "ready\n"
             assert [o["priority"] for o in ask(r, "status")["domains"][0]["orders"]] == [0]
             os.killpg(job.pid, signal.SIGKILL)
-    finally:
-        r.close()
 
 
 @pytest.mark.parametrize("word", ["-1", "101", "high", ""])

@@ -21,11 +21,16 @@ AT_LEAST = {"assertions": 500}
 
 
 @pytest.fixture(scope="module")
-def figures(top):
+def tracked(top):
     files = house.tracked(top)
     if files is None:
         pytest.skip("not a git checkout (package git)")
-    return house.figures(top, files, house.modules(top, files))
+    return files
+
+
+@pytest.fixture(scope="module")
+def figures(top, tracked):
+    return house.figures(top, tracked, house.modules(top, tracked))
 
 
 @pytest.mark.parametrize("what", AT_MOST)
@@ -33,20 +38,14 @@ def test_what_breaks_the_rules_of_the_house_does_not_become_more(figures, what):
     assert figures[what] <= AT_MOST[what]
 
 
-def test_each_folder_of_the_product_has_a_layer(top):
+def test_each_folder_of_the_product_has_a_layer(tracked):
     """Includes of a folder without a layer are not checked."""
-    files = house.tracked(top)
-    if files is None:
-        pytest.skip("not a git checkout (package git)")
-    there = {file.parent.as_posix() for file in files if house.of_product(file)}
+    there = {file.parent.as_posix() for file in tracked if house.of_product(file)}
     assert sorted(house.LAYERS) == sorted(there)
 
 
-def test_only_the_folder_of_the_domain_sees_its_members(top):
-    files = house.tracked(top)
-    if files is None:
-        pytest.skip("not a git checkout (package git)")
-    assert not [file for file in files if house.of_product(file)
+def test_only_the_folder_of_the_domain_sees_its_members(top, tracked):
+    assert not [file for file in tracked if house.of_product(file)
                 and file.parent.as_posix() not in ("rmd/domain", "rmd/domain/watch")
                 and any(name.endswith("domain_inside.h")
                         for name in house.INCLUDE.findall((top / file).read_text()))]
@@ -74,11 +73,8 @@ def test_a_test_module_has_a_name_of_its_own(modules_of_tests):
     assert len({path.name for path in modules_of_tests}) == len(modules_of_tests)
 
 
-def test_a_folder_has_at_most_twenty_files(top):
-    files = house.tracked(top)
-    if files is None:
-        pytest.skip("not a git checkout (package git)")
-    count = Counter(file.parent for file in files)
+def test_a_folder_has_at_most_twenty_files(tracked):
+    count = Counter(file.parent for file in tracked)
     assert not {folder: number for folder, number in count.items() if number > 20}
 
 
