@@ -15,7 +15,6 @@
  */
 #include "measure.h"
 
-#include <omp.h>
 #include <unistd.h>
 
 enum { PHASES = 50, TRIALS = 15 };

@@ -18,8 +18,6 @@
  */
 #include "measure.h"
 
-#include <omp.h>
-
 enum { GRAIN_STEPS = 930, CELL_STEPS = 350, ITERATION_STEPS = 30 };
 
 /* How much of everything: 100 is the measurement, less is a test. */

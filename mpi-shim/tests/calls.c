@@ -7,7 +7,6 @@
 #include "log.h"
 
 #include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

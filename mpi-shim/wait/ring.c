@@ -10,7 +10,6 @@
  * no fence.
  */
 #include "mpi-shim/wait/ring.h"
-#include "libinvasive/table/arrival_board.h"
 #include "libinvasive/base/assertion.h"
 #include "mpi-shim/ranks/comm.h"
 #include "mpi-shim/ranks/world.h"

@@ -16,8 +16,6 @@
 #include "libinvasive/process.h"
 #include "mpi-shim/ranks/world.h"
 
-#include <stdlib.h>
-
 void shim_tasks_start(void)
 {
     shim_world.tasks_wanted = inv_mpi_tasks_asked();

@@ -5,8 +5,6 @@
  */
 #include "expect.h"
 
-#include <unistd.h>
-
 #if MPI_VERSION >= 4
 #define LARGE(call) call
 #else

@@ -3,7 +3,6 @@
  * runtime do not keep it.
  */
 #include "../check.h"
-#include <omp.h>
 #include <pthread.h>
 #include <time.h>
 

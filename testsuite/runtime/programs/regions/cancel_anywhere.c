@@ -7,7 +7,6 @@
  * @each join random exit ended
  */
 #include "../check.h"
-#include <omp.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -8,7 +8,6 @@
  * @helper
  */
 #include "../check.h"
-#include <omp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>

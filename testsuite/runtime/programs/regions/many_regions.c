@@ -3,7 +3,6 @@
  * between, lose no implicit task.  many_regions [REGIONS]
  */
 #include "../check.h"
-#include <omp.h>
 #include <time.h>
 
 int main(int argc, char **argv)

@@ -6,7 +6,6 @@
  * @changing
  */
 #include "../check.h"
-#include <omp.h>
 
 enum { LINKS = 150000, LIMIT_KB = 30000 };
 

@@ -4,7 +4,6 @@
  */
 #include "../check.h"
 #include <dirent.h>
-#include <omp.h>
 
 enum { LARGE = 8, SMALL = 2, ALTERNATIONS = 100, KNOWN_MAX = 4096 };
 

@@ -5,7 +5,6 @@
  * @status 1
  */
 #include "../check.h"
-#include <omp.h>
 
 int main(void)
 {

@@ -3,7 +3,6 @@
  * @helper
  */
 #include "../check.h"
-#include <omp.h>
 
 static void region(int threads)
 {

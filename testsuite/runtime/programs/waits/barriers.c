@@ -4,7 +4,6 @@
  * @helper
  */
 #include "../check.h"
-#include <omp.h>
 
 int main(int argc, char **argv)
 {

@@ -2,7 +2,6 @@
 /* A program with many barriers gets through although 16 busy loops of others want the same cores.
  */
 #include "../check.h"
-#include <omp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -4,7 +4,6 @@
  * @managed with more processes than cores it is not known which threads sleep
  */
 #include "../check.h"
-#include <omp.h>
 #include <stdatomic.h>
 #include <time.h>
 
