@@ -84,10 +84,6 @@ class Function:
         """The first of these names that is an argument, or None."""
         return next((n for n in names if n in (a for _, a in self.args)), None)
 
-    def arg_of(self, *types):
-        """The name of the first argument of one of these types, or None."""
-        return next((n for t, n in self.args if t in types), None)
-
     def direct(self):
         return f"shim_pmpi.{self.name}({self.values()})"
 
