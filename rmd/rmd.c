@@ -601,9 +601,8 @@ static void end_rmd(void)
 
 int main(int argc, char **argv)
 {
-    static const struct argp argp = {
-        options, parse_option, NULL, "rmd - moves cores between the processes of a node",
-        NULL,    NULL,  NULL};
+    static const struct argp argp = {.options = options, .parser = parse_option,
+                                     .doc = "rmd - moves cores between the processes of a node"};
     argp_program_version = "rmd " PACKAGE_VERSION;
     open_standard_files();
     rmd_log_open();

@@ -57,9 +57,8 @@ static double one_batch(long calls, int size, long *wrong)
 int main(int argc, char **argv)
 {
     struct options o = {.seconds = 1};
-    const struct argp argp = {
-        option_table, parse_option, NULL, "Time of one MPI_Allreduce of one double.",
-        NULL,         NULL,         NULL};
+    const struct argp argp = {.options = option_table, .parser = parse_option,
+                              .doc = "Time of one MPI_Allreduce of one double."};
     int rank, size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -117,14 +117,9 @@ static uint64_t run(const struct options *o, int rank)
 int main(int argc, char **argv)
 {
     struct options o = {.steps = 1280, .scale = 1.0, .emulate_root_ns = 4.0};
-    const struct argp argp = {option_table,
-                              parse_option,
-                              NULL,
-                              "Artificial load imbalance: T steps, rank 0 takes (T-t)^2 square "
-                              "roots in step t and rank 1 takes t^2.",
-                              NULL,
-                              NULL,
-                              NULL};
+    const struct argp argp = {.options = option_table, .parser = parse_option,
+                              .doc = "Artificial load imbalance: T steps, rank 0 takes (T-t)^2 "
+                                     "square roots in step t and rank 1 takes t^2."};
     int rank, size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -234,10 +234,8 @@ int main(int argc, char **argv)
     struct options o = {
         .loads = {1, 9}, .nloads = 2, .work_ms = 60, .regions = 1, .iterations = 50};
     const struct argp argp = {
-        option_table, parse_option,
-        NULL,         "Constant load imbalance between MPI ranks, in static OpenMP loops.",
-        NULL,         NULL,
-        NULL};
+        .options = option_table, .parser = parse_option,
+        .doc = "Constant load imbalance between MPI ranks, in static OpenMP loops."};
     int rank, size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -125,8 +125,8 @@ static int ascending(const void *a, const void *b)
 int main(int argc, char **argv)
 {
     struct options o = {.batch_ms = 20};
-    const struct argp argp = {option_table, parse_option, NULL, "Cost of a parallel region and of barriers inside.",
-                              NULL,         NULL,         NULL};
+    const struct argp argp = {.options = option_table, .parser = parse_option,
+                              .doc = "Cost of a parallel region and of barriers inside."};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
 
     if (o.nested > 0)

@@ -196,9 +196,8 @@ static uint64_t checksum(const struct block *b, long n)
 int main(int argc, char **argv)
 {
     struct options o = {.n = 1024, .steps = 200};
-    const struct argp argp = {
-        option_table, parse_option, NULL, "Heat on a plate: a stencil on blocks of a grid.",
-        NULL,         NULL,         NULL};
+    const struct argp argp = {.options = option_table, .parser = parse_option,
+                              .doc = "Heat on a plate: a stencil on blocks of a grid."};
     int rank, size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

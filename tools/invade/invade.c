@@ -468,15 +468,10 @@ static void run_managed(const struct invade_options *given)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        argp_options,
-        parse,
-        "[--] COMMAND [ARGS...]",
-        "invade - runs a command so that its processes share their cores\v"
-        "Example: invade --report mpiexec -n 2 ./app\n\n"
-        "INVASIVE=off in the environment is the same as --off. See invade(1).",
-        NULL,
-        NULL,
-        NULL};
+        .options = argp_options, .parser = parse, .args_doc = "[--] COMMAND [ARGS...]",
+        .doc = "invade - runs a command so that its processes share their cores\v"
+               "Example: invade --report mpiexec -n 2 ./app\n\n"
+               "INVASIVE=off in the environment is the same as --off. See invade(1)."};
     struct invade_options o = {0};
     invade_take_signals();
     argp_program_version = "invade " PACKAGE_VERSION;

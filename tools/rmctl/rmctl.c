@@ -47,7 +47,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
     }
 }
 
-const struct argp rmctl_common_argp = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
+const struct argp rmctl_common_argp = {.options = common_options, .parser = parse_common};
 
 void rmctl_parse(int argc, char **argv, const struct argp_option *options, argp_parser_t parse,
                  const char *arguments, const char *about, void *input)
@@ -176,10 +176,9 @@ static error_t parse_command(int key, char *arg, struct argp_state *state)
 
 static const struct argp_child children[] = {{&rmctl_common_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
-    NULL,          parse_command,
-    "[COMMAND]",   "rmctl - shows what a resource manager manages, and tells it what to do",
-    children,      with_commands,
-    NULL};
+    .parser = parse_command, .args_doc = "[COMMAND]", .children = children,
+    .help_filter = with_commands,
+    .doc = "rmctl - shows what a resource manager manages, and tells it what to do"};
 
 /* --- rmctl help [COMMAND] */
 
