@@ -217,6 +217,17 @@ bool same(const ClusterState &a, const ClusterState &b)
 
 void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
 
+void save_state(long step, const std::string &directory)
+{
+    write_checkpoint(make_state(step), directory, MPI_COMM_WORLD);
+    barrier();
+}
+
+std::string refusal_to_resume(const std::string &path, const Resume &resume = resume_as(0, 1))
+{
+    return message_of([&] { read_checkpoint(path, resume); });
+}
+
 void write_bytes(const std::string &path, const std::string &bytes)
 {
     std::ofstream(path, std::ios::binary) << bytes;
@@ -338,8 +349,7 @@ void full_disk_stops_all_ranks_and_leaves_the_former(const std::string &director
 {
     VtuSeries series(directory, "wave", CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
     series.add(make_snapshot(100, 1));
-    write_checkpoint(make_state(1), directory, MPI_COMM_WORLD);
-    barrier();
+    save_state(1, directory);
     std::string vtu, checkpoint;
     {
         Limit limit(1000, ranks - 1);
@@ -365,8 +375,7 @@ void full_disk_stops_all_ranks_and_leaves_the_former(const std::string &director
 
 void checkpoint_comes_back_with_any_number_of_ranks(const std::string &directory)
 {
-    write_checkpoint(make_state(7), directory, MPI_COMM_WORLD);
-    barrier();
+    save_state(7, directory);
     for (int readers : {1, 2, 3, 5, ROOTS})
         for (int reader = 0; reader < readers; reader++) {
             const Resume resume = resume_as(reader, readers);
@@ -394,8 +403,7 @@ void last_two_checkpoints_are_kept(const std::string &directory)
     EXPECT(read_checkpoint(directory + "/checkpoint-30", resume_as(0, 1)).step == 30);
     EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 40);
     barrier();
-    write_checkpoint(make_state(35), directory, MPI_COMM_WORLD); // from 30 anew
-    barrier();
+    save_state(35, directory); // from 30 anew
     EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 35);
     EXPECT(fs::exists(directory + "/checkpoint-30") && !fs::exists(directory + "/checkpoint-40"));
 }
@@ -413,8 +421,7 @@ void checkpoint_before_a_damaged_one_is_told(const std::string &directory)
             if (rank == 0)
                 write_bytes(path, bytes);
             barrier();
-            const std::string message =
-                message_of([&] { read_checkpoint(directory, resume_as(0, 1)); });
+            const std::string message = refusal_to_resume(directory);
             expect(contains(message, path + ": ") &&
                        contains(message, ".  The one before: --restart=" + former),
                    message, __LINE__);
@@ -427,16 +434,16 @@ void checkpoint_before_a_damaged_one_is_told(const std::string &directory)
     if (rank == 0)
         fs::remove(latest + "checkpoint-0.nc");
     barrier();
-    EXPECT(contains(message_of([&] { read_checkpoint(directory, resume_as(0, 1)); }),
+    EXPECT(contains(refusal_to_resume(directory),
                     "checkpoint-0.nc: " + std::string(std::strerror(ENOENT)) +
                         ".  The one before: --restart=" + former));
-    EXPECT(contains(message_of([&] { read_checkpoint(latest, resume_as(0, 1)); }), former));
+    EXPECT(contains(refusal_to_resume(latest), former));
     EXPECT(read_checkpoint(former, resume_as(0, 1)).step == 30);
     barrier();
     if (rank == 0)
         fs::remove(former + "/checkpoint-0.nc");
     barrier();
-    EXPECT(!contains(message_of([&] { read_checkpoint(former, resume_as(0, 1)); }), "before"));
+    EXPECT(!contains(refusal_to_resume(former), "before"));
 }
 
 void interrupted_checkpoint_is_none(const std::string &directory)
@@ -455,30 +462,26 @@ void interrupted_checkpoint_is_none(const std::string &directory)
         contains(message_of([&] { latest_checkpoint(directory + "/empty"); }), "no checkpoint in"));
     EXPECT(contains(message_of([&] { latest_checkpoint(directory + "/nowhere"); }), "/nowhere"));
     barrier();
-    write_checkpoint(make_state(40), directory, MPI_COMM_WORLD);
-    barrier();
+    save_state(40, directory);
     EXPECT(!fs::exists(directory + "/checkpoint-20.tmp"));
     EXPECT(fs::exists(directory + "/checkpoint-10.old"));
 }
 
 void other_configuration_is_told(const std::string &directory)
 {
-    write_checkpoint(make_state(1), directory, MPI_COMM_WORLD);
-    barrier();
+    save_state(1, directory);
     Resume resume = resume_as(0, 1);
     resume.configuration.replace(resume.configuration.find("14"), 2, "15");
-    const std::string message = message_of([&] { read_checkpoint(directory, resume); });
+    const std::string message = refusal_to_resume(directory, resume);
     EXPECT(
         contains(message, "line 2 is 'grid.max_depth = 14' there and 'grid.max_depth = 15' now"));
     EXPECT(contains(message, directory));
     resume = resume_as(0, 1);
     resume.values = 9;
-    EXPECT(contains(message_of([&] { read_checkpoint(directory, resume); }),
-                    "3 values a cell, not 9"));
+    EXPECT(contains(refusal_to_resume(directory, resume), "3 values a cell, not 9"));
     resume = resume_as(0, 1);
     resume.roots = 3;
-    EXPECT(
-        contains(message_of([&] { read_checkpoint(directory, resume); }), "the grid has 3 roots"));
+    EXPECT(contains(refusal_to_resume(directory, resume), "the grid has 3 roots"));
 }
 
 // Writes the state with a mistake and reads it.
@@ -489,7 +492,7 @@ std::string after(const std::string &directory, const std::function<void(RankSta
         mistake(state);
     write_checkpoint(state, directory, MPI_COMM_WORLD);
     barrier();
-    const std::string message = message_of([&] { read_checkpoint(directory, resume_as(0, 1)); });
+    const std::string message = refusal_to_resume(directory);
     barrier();
     return message;
 }
@@ -542,16 +545,14 @@ void damaged_checkpoint_is_told(const std::string &directory)
             else
                 bytes[random() % bytes.size()] ^= static_cast<char>(1 + random() % 255);
             write_bytes(path, bytes);
-            const std::string message =
-                message_of([&] { read_checkpoint(directory, resume_as(0, 1)); });
+            const std::string message = refusal_to_resume(directory);
             expect(contains(message, path), "round " + std::to_string(round) + ": " + message,
                    __LINE__);
             write_bytes(path, whole);
         }
         EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 3);
         fs::remove(directory + "/checkpoint-3/checkpoint-0.nc");
-        EXPECT(contains(message_of([&] { read_checkpoint(directory, resume_as(0, 1)); }),
-                        "checkpoint-0.nc: No such file"));
+        EXPECT(contains(refusal_to_resume(directory), "checkpoint-0.nc: No such file"));
     }
     barrier();
 }
@@ -559,8 +560,7 @@ void damaged_checkpoint_is_told(const std::string &directory)
 // Earlier ones had next_dt, the length of the last step.
 void attributes_of_earlier_checkpoints_do_no_harm(const std::string &directory)
 {
-    write_checkpoint(make_state(3), directory, MPI_COMM_WORLD);
-    barrier();
+    save_state(3, directory);
     if (rank == 0) {
         const std::string path = directory + "/checkpoint-3/checkpoint-0.nc";
         const std::string list = directory + "/checkpoint-3/manifest";
@@ -591,8 +591,7 @@ std::size_t data_size(const RankState &state)
 // names.
 void sealed_nonsense_is_an_error_or_a_grid(const std::string &directory)
 {
-    write_checkpoint(make_state(3), directory, MPI_COMM_WORLD);
-    barrier();
+    save_state(3, directory);
     if (rank == 0) {
         const std::string path = directory + "/checkpoint-3/checkpoint-0.nc";
         const std::string list = directory + "/checkpoint-3/manifest",
@@ -663,6 +662,23 @@ void pixels_have_the_cell_of_their_centre(const std::string &)
 
 RasterShape raster_shape() { return {X0, Y0, SQUARE, SQUARES_X, SQUARES_Y, 80, 40}; }
 
+// Frames number n are of the time 10 n, as of a run from the beginning.
+void write_raster(const std::string &path, std::initializer_list<int> frames)
+{
+    Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
+    for (int frame : frames)
+        raster.add(make_snapshot(100 * frame, frame));
+}
+
+std::vector<double> times_in(const std::string &path)
+{
+    const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
+    std::vector<double> times(file.dimension("time"));
+    EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {times.size()}),
+                             times.data()) == NC_NOERR);
+    return times;
+}
+
 // What a run says that goes on at 10 s.
 std::string refusal(const std::string &path, const RasterShape &shape,
                     const std::string &state = CONFIGURATION)
@@ -674,24 +690,14 @@ std::string refusal(const std::string &path, const RasterShape &shape,
 void raster_goes_on_after_a_restart(const std::string &directory)
 {
     const std::string path = directory + "/raster.nc";
-    {
-        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
-        for (int frame : {0, 1, 2})
-            raster.add(make_snapshot(100 * frame, frame));
-    }
+    write_raster(path, {0, 1, 2});
     {
         Raster raster(path, raster_shape(), CONFIGURATION, 10.0, MPI_COMM_WORLD);
         for (int frame : {1, 2, 3})
             raster.add(make_snapshot(100 * frame, frame));
         barrier();
-        if (rank == 0) { // while it is open, as after a kill
-            const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
-            EXPECT(file.dimension("time") == 4);
-            std::vector<double> times(4);
-            EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {4}),
-                                     times.data()) == NC_NOERR);
-            EXPECT((times == std::vector<double>{0, 10, 20, 30}));
-        }
+        if (rank == 0) // while it is open, as after a kill
+            EXPECT((times_in(path) == std::vector<double>{0, 10, 20, 30}));
     }
     RasterShape other = raster_shape();
     other.x0 += 1;
@@ -709,10 +715,7 @@ void raster_goes_on_after_a_restart(const std::string &directory)
 void raster_of_another_simulation_is_not_gone_on_with(const std::string &directory)
 {
     const std::string path = directory + "/raster.nc";
-    {
-        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
-        raster.add(make_snapshot(100, 1));
-    }
+    write_raster(path, {1});
     EXPECT(refusal(path, raster_shape()).empty());
     const std::string other = std::string(CONFIGURATION) + "scenario.x = 0.5\n";
     EXPECT(contains(refusal(path, raster_shape(), other),
@@ -733,11 +736,7 @@ void raster_of_another_simulation_is_not_gone_on_with(const std::string &directo
 void full_disk_leaves_no_part_of_a_raster(const std::string &directory)
 {
     const std::string path = directory + "/raster.nc", most = directory + "/maxima.nc";
-    {
-        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
-        for (int frame : {0, 1, 2})
-            raster.add(make_snapshot(100 * frame, frame));
-    }
+    write_raster(path, {0, 1, 2});
     Maxima maxima(most, raster_shape(), CONFIGURATION, 0, 0.1, std::nullopt, 1, MPI_COMM_WORLD);
     maxima.add(make_snapshot(100, 1));
     maxima.write();
@@ -771,10 +770,7 @@ void full_disk_leaves_no_part_of_a_raster(const std::string &directory)
 void damaged_raster_is_an_error_or_a_raster(const std::string &directory)
 {
     const std::string path = directory + "/raster.nc";
-    {
-        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
-        raster.add(make_snapshot(0, 0));
-    }
+    write_raster(path, {0});
     if (rank == 0) {
         const std::string whole = read_whole_file(path);
         std::mt19937 random(5);
@@ -793,24 +789,11 @@ void damaged_raster_is_an_error_or_a_raster(const std::string &directory)
     barrier();
 }
 
-std::vector<double> times_in(const std::string &path)
-{
-    const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
-    std::vector<double> times(file.dimension("time"));
-    EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {times.size()}),
-                             times.data()) == NC_NOERR);
-    return times;
-}
-
 // Cut off behind its time, which is what comes first in it.
 void frame_of_a_raster_that_was_cut_short_goes_with_a_restart(const std::string &directory)
 {
     const std::string path = directory + "/raster.nc";
-    {
-        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
-        for (int frame : {0, 1, 2})
-            raster.add(make_snapshot(100 * frame, frame));
-    }
+    write_raster(path, {0, 1, 2});
     if (rank == 0)
         fs::resize_file(path, fs::file_size(path) - 100);
     barrier();
@@ -827,11 +810,7 @@ void frame_of_a_raster_that_was_cut_short_goes_with_a_restart(const std::string 
 void frame_that_was_cut_off_goes_with_a_restart(const std::string &directory)
 {
     const std::string path = directory + "/raster.nc";
-    {
-        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
-        for (int frame : {0, 1, 2})
-            raster.add(make_snapshot(100 * frame, frame));
-    }
+    write_raster(path, {0, 1, 2});
     if (rank == 0) {
         NetcdfFile file = NetcdfFile::open(path, NC_WRITE);
         EXPECT(nc_set_fill(file.id(), NC_NOFILL, nullptr) == NC_NOERR);
