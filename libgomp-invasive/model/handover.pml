@@ -310,8 +310,8 @@ inline checkpoint(me)
     fi
 }
 
-/* A thread that waits without sleeping passes its core on (gomp_hold_pause): it takes the next ready thread, queues, and
- * wakes that thread then. */
+/* A thread that waits without sleeping passes its core on (pass_on_and_queue of hold.c): it takes the next ready thread,
+ * queues, and wakes that thread then.  Left out: a thread that waits in a loop of tests of MPI queues for a limited time. */
 inline pause(me)
 {
     if

@@ -81,35 +81,33 @@ static void hand_over_tickets_first (int hold)
         gomp_hold_handover(hold);
 }
 
-/* Gives the hold to the next ready thread, and queues.  The caller is in the queue before that thread wakes: it may run
- * at once, in the caller's place, and would have no thread to pass the core on to when it pauses.  (If it called
- * sched_yield then, the kernel would run it less for milliseconds.)  False: no thread is ready, or the core is asked
- * back, and the caller still has the hold. */
-static bool pass_on_and_queue (int hold)
+/* The caller, which is detached from the hold and waits, passes it on, and queues for timeout_ns as in acquire_within.
+ * The caller is in the queue before a ready thread wakes: that one may run at once, in the caller's place, and would have
+ * no thread to pass the core on to when it waits itself.  (If it called sched_yield then, the kernel would run it less
+ * for milliseconds.) */
+static void pass_on_and_queue (int hold, int64_t timeout_ns)
 {
-    struct gomp_waiter *next = inv_hold_check(hold) == INV_KEEP ? gomp_ready_next(hold) : NULL;
-    if (!next)
-        return false;
+    gomp_work_sources.implicit->publish();
+    bool ready_first = !gomp_work_sources.implicit->waits() && inv_hold_check(hold) == INV_KEEP;
+    struct gomp_waiter *next = ready_first ? gomp_ready_next(hold) : NULL;
+    if (!next) { /* or the core is asked back */
+        hand_over_tickets_first(hold);
+        acquire_within(timeout_ns);
+        return;
+    }
     struct gomp_waiter w = waiter_for_core();
     gomp_ready_push(&w);
     gomp_want_cores();
     gomp_waiter_wake(next, hold);
-    gomp_waiter_sleep(&w);
-    return true;
+    gomp_waiter_sleep_for(&w, timeout_ns);
 }
 
 void gomp_hold_pause (void)
 {
-    if (!inv_managed() || !gomp_holds_core() || !gomp_work_waiting()) {
+    if (inv_managed() && gomp_holds_core() && gomp_work_waiting())
+        pass_on_and_queue(inv_hold_detach(), -1);
+    else
         inv_kernel_yield();
-        return;
-    }
-    int hold = inv_hold_detach();
-    gomp_work_sources.implicit->publish();
-    if (!gomp_work_sources.implicit->waits() && pass_on_and_queue(hold))
-        return;
-    hand_over_tickets_first(hold);
-    gomp_hold_acquire();
 }
 
 /* --- a thread that waits in a loop of tests of MPI.  It may hold a lock of the program, so it
@@ -126,13 +124,12 @@ static bool let_others_go_first (uint64_t limit_ns)
         return true;
     if (!gomp_threads_queued() && !gomp_work_sources.explicit->waits())
         return inv_hold != INV_HOLD_NONE;
-    if (inv_hold != INV_HOLD_NONE) {
-        int hold = inv_hold_detach();
-        gomp_work_sources.implicit->publish();
-        hand_over_tickets_first(hold);
-    } else
+    if (inv_hold != INV_HOLD_NONE)
+        pass_on_and_queue(inv_hold_detach(), (int64_t)limit_ns);
+    else {
         gomp_unheld_end();
-    acquire_within((int64_t)limit_ns);
+        acquire_within((int64_t)limit_ns);
+    }
     return inv_hold != INV_HOLD_NONE;
 }
 
