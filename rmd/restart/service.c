@@ -34,7 +34,8 @@ struct systemd {
 };
 
 /* Loads libsystemd only where systemd has started rmd: with the seven libraries that it needs it
- * takes 1 ms, which each command under `invade` would pay.  It stays loaded: later calls find it. */
+ * takes 1 ms, which each command under `invade` would pay.  It stays loaded: later calls find it.
+ * If it cannot be loaded, rmd goes on as one that systemd has not started. */
 static struct systemd load_systemd(void)
 {
     struct systemd s = {NULL, NULL};
@@ -45,9 +46,13 @@ static struct systemd load_systemd(void)
         s.listen_fds_with_names = dlsym(library, "sd_listen_fds_with_names");
         s.pid_notify_with_fds = dlsym(library, "sd_pid_notify_with_fds");
     }
-    if (!s.listen_fds_with_names || !s.pid_notify_with_fds)
-        rmd_log(RMD_WARNING, "systemd cannot be told anything: %s", dlerror());
-    return s;
+    if (s.listen_fds_with_names && s.pid_notify_with_fds)
+        return s;
+    const char *why = dlerror();
+    rmd_log(RMD_WARNING, "systemd cannot be told anything: %s", why ? why : "libsystemd is too old");
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("LISTEN_FDS");
+    return (struct systemd){NULL, NULL};
 }
 
 /* As sd_notifyf(3), with a descriptor; -1: without.  False: it could not be sent. */

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from lib.building.small_programs import SHARED, compile_text
 from lib.machine import CPUS, two_cpus
 from lib.manager.connections import follower, idle_connections
 from lib.manager.control_groups import (
@@ -1227,6 +1228,19 @@ def test_systemd_is_told_of_start_reload_and_end(service, notifications):
     notifications.until("READY")
     s.close()
     notifications.until("STOPPING")
+
+
+def test_a_libsystemd_that_cannot_be_used_is_reported_once(service, notifications, tmp_path):
+    """An empty library of that name is found first; rmd goes on as without systemd."""
+    compile_text(tmp_path / "libsystemd.so.0", "int unused;\n", *SHARED)
+    s = service("emulate-cores = 2\n", env={"NOTIFY_SOCKET": notifications.path,
+                                            "LD_LIBRARY_PATH": str(tmp_path)})
+    s.member(ALICE).kill()  # its table would be stored, and be removed
+    s.process.send_signal(signal.SIGHUP)
+    bob = s.member(BOB)
+    eventually(lambda: counts(bob, 0), [2])
+    s.close()
+    assert s.said().count("systemd cannot be told anything: ") == 1
 
 
 def test_a_socket_that_systemd_listens_on_is_used_and_left(build, public, notifications):
