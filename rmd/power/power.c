@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "rmd/power/power.h"
+#include "rmd/loop/log.h"
 
 #include <errno.h>
 #include <math.h>
@@ -220,12 +221,26 @@ int rmd_power_slow(struct rmd_power *p, double part)
     return error ? -1 : 0;
 }
 
+/* Could a setting not be restored because it is not there now?  Writing has failed with errno.
+ * cpufreq answers EBUSY for a CPU that is offline, and keeps the limit for when the CPU is online
+ * again. */
+static bool is_gone(const struct rmd_power_knob *knob, const struct rmd_sysfile *file)
+{
+    if (errno == EBUSY && knob->kind == RMD_POWER_CPU) {
+        rmd_log(RMD_WARNING,
+                "CPU %u is offline, and stays capped: write %llu to %s when it is online",
+                knob->number, (unsigned long long)knob->before, file->path);
+        return true;
+    }
+    return errno == ENOENT;
+}
+
 bool rmd_power_restore_former(const char *root, const struct rmd_power_knob *knob, unsigned count)
 {
     int error = 0;
     for (unsigned i = 0; i < count; i++) {
         struct rmd_sysfile file = file_of(root, &knob[i]);
-        if (!rmd_sysfile_write(&file, knob[i].before) && errno != ENOENT)
+        if (!rmd_sysfile_write(&file, knob[i].before) && !is_gone(&knob[i], &file))
             error = errno;
     }
     errno = error;

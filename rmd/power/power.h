@@ -63,8 +63,8 @@ int rmd_power_limit(struct rmd_power *power, const char *root, struct rmd_power_
 int rmd_power_slow(struct rmd_power *power, double part);
 /* Restores all settings that rmd changed.  A second call has no effect. */
 void rmd_power_restore(struct rmd_power *power);
-/* Restores the settings that a former rmd had changed.  Files that have vanished are left out.
- * False with errno: a file cannot be written. */
+/* Restores the settings that a former rmd had changed.  Files that have vanished are left out, and
+ * so are CPUs that are offline, each with a warning.  False with errno: a file cannot be written. */
 bool rmd_power_restore_former(const char *root, const struct rmd_power_knob *knob, unsigned count);
 
 #endif

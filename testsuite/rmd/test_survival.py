@@ -541,6 +541,62 @@ def test_a_power_cap_is_undone_however_often_rmd_is_killed(mortal, tmp_path, mac
     eventually(lambda: s.memory_of_holder("invasive-rmd-orders"), [])
 
 
+# cpufreq's answer for CPU 1, while the file $OFFLINE exists
+OFFLINE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int open(const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
+    va_end(more);
+    bool offline = access(getenv("OFFLINE"), F_OK) == 0;
+    if ((flags & O_WRONLY) && strstr(path, "/cpu1/cpufreq/") && offline) {
+        errno = EBUSY;
+        return -1;
+    }
+    return ((int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open"))(path, flags, mode);
+}
+int open64(const char *, int, ...) __attribute__((alias("open")));
+"""
+
+
+@pytest.mark.parametrize("end", ["killed", "ended"])
+def test_a_cpu_that_is_offline_keeps_no_other_one_capped(mortal, tmp_path, end):
+    limits = [tmp_path / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"
+              for cpu in (0, 1)]
+    for limit in limits:
+        limit.parent.mkdir(parents=True)
+        limit.write_text("1000000\n")
+        (limit.parent / "cpuinfo_max_freq").write_text("1000000\n")
+        (limit.parent / "cpuinfo_min_freq").write_text("400000\n")
+    s = mortal("emulate-cores = 2\n", f"--sys-root={tmp_path}", "--power-cap=50%")
+    s.die()
+    offline = tmp_path / "offline"
+    library = compile_text(tmp_path / "offline.so", OFFLINE, *SHARED, "-ldl")
+    preloaded = preload(s.build, library)
+    if end == "killed":
+        offline.touch()
+        s.options = s.options[:1]
+    s.begin(preexec=lambda: os.environ.update(LD_PRELOAD=preloaded, OFFLINE=str(offline)))
+    offline.touch()
+    if end == "ended":
+        s.process.terminate()
+        assert s.process.wait(PATIENCE_S) == 0
+    assert int(limits[0].read_text()) == 1000000 > int(limits[1].read_text())
+    assert (f"CPU 1 is offline, and stays capped: write 1000000 to {limits[1]} when it is online"
+            in s.said())
+    eventually(lambda: s.memory_of_holder("invasive-rmd-orders"), [])  # there is nothing to undo
+
+
 def test_orders_and_a_power_cap_are_kept_beside_each_other(mortal, tmp_path, tell):
     limit = tmp_path / LIMIT
     limit.parent.mkdir(parents=True)
