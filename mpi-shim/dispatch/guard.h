@@ -42,6 +42,9 @@ struct shim_thread {
     /* While it sleeps in the wait engine, which sets `listening`: has something arrived?  The hook
      * (watch.c) sets `heard`. */
     bool listening, heard;
+    /* The library itself yields where nothing has arrived, as the latest poll outside of watched
+     * calls has said. */
+    bool mpi_yields;
 };
 extern __thread struct shim_thread shim_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

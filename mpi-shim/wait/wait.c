@@ -162,9 +162,12 @@ bool shim_yield_is_enough(uint64_t *shared_at)
     return now - *shared_at > ENOUGH_US * shim_clock.us;
 }
 
+/* Where the library yields in each check, the yield here shows only some of the threads that run on
+ * this core meanwhile, so it does not end the spin. */
 static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uint64_t start)
 {
     uint64_t yielding = shim_yield_ticks(site), shared_at = start;
+    bool enough;
     shim_site_stats_wait_lasts(start);
     do {
         if (shim_lends_at_once(site))
@@ -172,7 +175,8 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
         for (int i = 0; i < 4; i++)
             if (w->done(w))
                 return true;
-    } while (!shim_yield_is_enough(&shared_at) && shim_ticks() - start < yielding);
+        enough = shim_yield_is_enough(&shared_at) && !shim_thread.mpi_yields;
+    } while (!enough && shim_ticks() - start < yielding);
     return w->done(w);
 }
 

@@ -218,6 +218,7 @@ static unsigned polled_by_threads(unsigned polls, unsigned how)
         uint64_t start;
         unsigned polls;
     } row __attribute__((tls_model("initial-exec")));
+    shim_thread.mpi_yields = how & HOOK_YIELDS;
     if (shim_thread.listening)
         return listen_to_poll(polls, how);
     if (how || shim_thread.testing || (row.polls += polls) < ROW_POLLS)

@@ -65,6 +65,37 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 """
+# Rank 0 waits for WAITS messages of rank 1, which sleeps before each, and prints how often rank 0
+# slept meanwhile.
+WAITER = """
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    enum { WAITS = 500, SLEEP_US = 20 };
+    int level, rank, byte = 0;
+    struct rusage before, after;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    getrusage(RUSAGE_THREAD, &before);
+    for (int i = 0; i < WAITS && rank < 2; i++) {
+        if (rank == 1)
+            usleep(SLEEP_US);
+        if (rank == 1)
+            MPI_Send(&byte, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        else
+            MPI_Recv(&byte, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    if (rank == 0)
+        printf("slept in %ld of %d\\n", after.ru_nvcsw - before.ru_nvcsw, WAITS);
+    return MPI_Finalize();
+}
+"""
 
 
 @pytest.fixture
@@ -208,6 +239,22 @@ def test_a_wait_for_a_locked_window_lets_others_run_on_its_core(managed, mpi, ru
     run_program([mpi.mpicc, "-rdynamic", "-o", program, source])
     process = managed(2, program, tmp_path / "yielded", cores=ONE_CORE)
     assert int(re.search(r"(\d+) yields", process.stdout).group(1)) > 0
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)  # MPICH does not yield
+def test_a_rank_does_not_sleep_in_short_waits_where_the_library_yields(managed, mpi, run_program,
+                                                                       tmp_path):
+    """If no other work delays the other rank; that happens now and then."""
+    source, program = tmp_path / "waiter.c", tmp_path / "waiter"
+    source.write_text(WAITER)
+    run_program([mpi.mpicc, "-o", program, source])
+    slept = []
+    for _ in range(10):
+        process = managed(2, program, cores=ONE_CORE, env={"OMPI_MCA_mpi_yield_when_idle": "1"})
+        slept.append(int(re.search(r"slept in (\d+) of 500", process.stdout).group(1)))
+        if slept[-1] < 25:
+            return
+    pytest.fail(f"sleeps in 500 waits: {slept}")
 
 
 def by_the_ranks(process):
