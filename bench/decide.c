@@ -14,12 +14,7 @@
 #define _GNU_SOURCE
 #include "rmd/placement/placement.h"
 #include "rmd/policy/policy.h"
-
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "bench/two.h"
 
 enum { MOST = 100000 }; /* decisions */
 
@@ -34,20 +29,19 @@ static double chance(void)
     return (double)(seed >> 11) / 9007199254740992.0;
 }
 
-static double now_us(clockid_t clock)
+/* Processor time of the thread. */
+static double used_us(void)
 {
     struct timespec t;
-    clock_gettime(clock, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
 static void *allocate(size_t count, size_t size)
 {
     void *p = calloc(count, size);
-    if (!p) {
-        fprintf(stderr, "decide: no memory\n");
-        exit(1);
-    }
+    if (!p)
+        two_fail("decide");
     return p;
 }
 
@@ -80,18 +74,6 @@ static void make_needs(struct rmd_need *needs, unsigned nprocs, unsigned ncores)
                                      .scalability = some_graph(share)};
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *values, unsigned n)
-{
-    qsort(values, n, sizeof *values, by_value);
-    return values[n / 2];
-}
-
 struct world {
     struct rmd_machine machine;
     struct rmd_snapshot snapshot;
@@ -108,19 +90,19 @@ struct cost {
 
 static struct cost decide(struct world *w, const struct rmd_policy *policy)
 {
-    double start = now_us(CLOCK_THREAD_CPUTIME_ID);
+    double start = used_us();
     struct cost cost = {0};
     w->snapshot.decided = false;
     policy->decide(&w->snapshot, w->target);
     w->snapshot.decided = true; /* as rmd/domain/divide.c */
     bool worthwhile = rmd_policy_worthwhile(policy, &w->snapshot, w->target);
-    cost.policy_us = now_us(CLOCK_THREAD_CPUTIME_ID) - start;
+    cost.policy_us = used_us() - start;
     for (unsigned i = 0; worthwhile && i < w->snapshot.nprocs; i++)
         w->placed[i] =
             (struct rmd_placed){.target = w->target[i], .main_core = -1, .preferred = -1};
     if (worthwhile)
         cost.moved = rmd_place_on(&w->machine, w->owner, NULL, w->placed, w->snapshot.nprocs);
-    cost.all_us = now_us(CLOCK_THREAD_CPUTIME_ID) - start;
+    cost.all_us = used_us() - start;
     return cost;
 }
 
@@ -166,18 +148,19 @@ int main(int argc, char **argv)
     for (unsigned c = 0; c < ncores; c++)
         w.owner[c] = RMD_NO_OWNER;
     decide(&w, policy); /* everything is given out for the first time */
-    double end = now_us(CLOCK_MONOTONIC) + atof(argv[4]) * 1e6, moved = 0;
+    uint64_t end = two_now_ns() + (uint64_t)(atof(argv[4]) * 1e9);
+    double moved = 0;
     unsigned n = 0;
-    while (n < MOST && (now_us(CLOCK_MONOTONIC) < end || n < 3)) {
+    while (n < MOST && (two_now_ns() < end || n < 3)) {
         change(&w);
         struct cost cost = decide(&w, policy);
         all[n] = cost.all_us;
         decided[n] = cost.policy_us;
         moved += cost.moved;
         /* if nothing ever moves, that is what it costs */
-        n += cost.moved > 0 || now_us(CLOCK_MONOTONIC) > end;
+        n += cost.moved > 0 || two_now_ns() > end;
     }
-    printf("us_per_decision %.3f\nus_policy %.3f\nmoved_per_decision %.1f\n", median(all, n),
-           median(decided, n), moved / n);
+    printf("us_per_decision %.3f\nus_policy %.3f\nmoved_per_decision %.1f\n",
+           two_quantile(all, n, 0.5), two_quantile(decided, n, 0.5), moved / n);
     return 0;
 }

@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE
 #include "../apps/cells/cells.h"
+#include "bench/two.h"
 #include "invasive.h"
 
 #include <omp.h>
@@ -43,12 +44,6 @@ struct block {
     double mean_us, median_us; /* of a step */
 };
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static struct block compute_block(const char *form, long steps)
 {
     static double took[MOST_STEPS];
@@ -58,8 +53,8 @@ static struct block compute_block(const char *form, long steps)
         now = machine_now();
         took[t] = now - last;
     }
-    qsort(took, (size_t)steps, sizeof *took, compare);
-    return (struct block){(now - start) * 1e6 / (double)steps, took[steps / 2] * 1e6};
+    double median = two_quantile(took, (unsigned)steps, 0.5);
+    return (struct block){(now - start) * 1e6 / (double)steps, median * 1e6};
 }
 
 /* A line's journey, the shortest of some means.  Zero when the threads do not run at the same time:

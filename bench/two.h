@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * two.h - what the benchmarks have in common that measure with a second process: that process,
- * started as the same program with another first argument, memory that both see, and quantiles.
+ * two.h - what the benchmarks have in common: the clock, quantiles, the message of a failure.  For
+ * those that measure with a second process also that process, started as the same program with
+ * another first argument, and memory that both see.
  */
 #ifndef BENCH_TWO_H
 #define BENCH_TWO_H

@@ -225,12 +225,6 @@ static void meet(void)
         need(write(meet_write, &byte, 1) == 1 && read(meet_read, &byte, 1) == 1, "meet");
 }
 
-static int compare(const void *a, const void *b)
-{
-    long long x = *(const long long *)a, y = *(const long long *)b;
-    return (x > y) - (x < y);
-}
-
 /* --- which thread computes where */
 
 struct absence {
@@ -322,7 +316,7 @@ static void compute_and_see(int ms, int round)
 /* Returns the median delay in ms of the one that blocks, seconds of loops of the other. */
 static double rounds(bool blocks, const char *how, int ms, int times)
 {
-    static long long delay[MOST_TIMES];
+    static double delay[MOST_TIMES];
     double seconds = 0;
     need(times > 0 && times <= MOST_TIMES, "times");
     compute(1); /* a region, by which the process joins */
@@ -331,13 +325,12 @@ static double rounds(bool blocks, const char *how, int ms, int times)
         if (!steps)
             blocks ? block_once(how, ms, i) : compute_and_see(ms, i);
         else if (blocks)
-            delay[i] = block(how, ms);
+            delay[i] = (double)block(how, ms);
         else
             seconds += compute(ms);
     }
     meet();
-    qsort(delay, (size_t)times, sizeof *delay, compare);
-    return blocks ? (double)delay[times / 2] * 1e-6 : seconds;
+    return blocks ? two_quantile(delay, (unsigned)times, 0.5) * 1e-6 : seconds;
 }
 
 static void print_both(double delay_ms, double seconds)

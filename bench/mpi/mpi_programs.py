@@ -19,6 +19,7 @@ from pathlib import Path
 from common import TOP, BenchError, Context, Run
 
 SOURCES = TOP / "bench" / "mpi"
+SHARED = TOP / "bench" / "two.h"
 
 
 @dataclass
@@ -47,10 +48,10 @@ def compiled(ctx: Context, library: Library, source: str, *options: str) -> Path
     """The program or, with -shared, the library; made anew when a source or header is newer."""
     path, binary = SOURCES / source, ctx.work / f"{Path(source).stem}-{library.name}"
     ctx.work.mkdir(parents=True, exist_ok=True)
-    newest = max(file.stat().st_mtime for file in (path, *SOURCES.glob("*.h")))
+    newest = max(file.stat().st_mtime for file in (path, *SOURCES.glob("*.h"), SHARED))
     if not binary.exists() or binary.stat().st_mtime < newest:
-        command = [f"mpicc.{library.name}", "-O2", "-std=gnu17", str(path), *options, "-o",
-                   f"{binary}.new"]
+        command = [f"mpicc.{library.name}", "-O2", "-std=gnu17", f"-I{TOP}", str(path),
+                   *options, "-o", f"{binary}.new"]
         made = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
         if made.returncode != 0:
             raise BenchError(f"{' '.join(command)}: {made.stderr[-2000:]}")

@@ -6,12 +6,10 @@
 #ifndef BENCH_STEPS_H
 #define BENCH_STEPS_H
 
+#include "bench/two.h"
+
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 static void need(bool good, const char *what)
 {
@@ -23,9 +21,7 @@ static void need(bool good, const char *what)
 
 static long long now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
+    return (long long)two_now_ns();
 }
 
 static void sleep_until(long long ns)

@@ -16,8 +16,8 @@
  */
 #define _GNU_SOURCE
 #include "libinvasive/process.h"
+#include "bench/two.h"
 
-#include <errno.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -123,21 +123,13 @@ static double one_death(int mode, unsigned number)
     int ready;
     char byte;
     pid_t pid = start_victim(mode, &ready);
-    if (pid < 0 || read(ready, &byte, 1) != 1) {
-        fprintf(stderr, "recovery: the victim did not start: %s\n", strerror(errno));
-        exit(1);
-    }
+    if (pid < 0 || read(ready, &byte, 1) != 1)
+        two_fail("recovery: the victim did not start");
     live_beside(mode, 2000 + number * 37 % 3000);
     double ms = time_to_recover(pid);
     close(ready);
     waitpid(pid, NULL, 0);
     return ms;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 int main(int argc, char **argv)
@@ -158,8 +150,8 @@ int main(int argc, char **argv)
             late++;
         }
     }
-    qsort(ms, DEATHS, sizeof ms[0], compare);
-    printf("deaths %d\nmedian_ms %.3f\nlongest_ms %.3f\nlate %u\n", DEATHS, ms[DEATHS / 2],
-           ms[DEATHS - 1], late);
+    double median = two_quantile(ms, DEATHS, 0.5);
+    printf("deaths %d\nmedian_ms %.3f\nlongest_ms %.3f\nlate %u\n", DEATHS, median, ms[DEATHS - 1],
+           late);
     return 0;
 }
