@@ -17,7 +17,7 @@ from lib.building.sources import runtime_file
 # overlay/ is above all folders, but for the headers that stand for upstream's: they come to each
 # file with upstream's libgomp.h.
 UPSTREAM = ("bar.h", "simple-bar.h")
-PROGRAMS = TOP / "testsuite/runtime/structures"
+PROGRAMS = TOP / "testsuite/runtime/structures/programs"
 
 
 def up_to(folder):
@@ -51,8 +51,8 @@ def part_headers(build, top, make_variable, tmp_path_factory):
 @pytest.fixture(scope="session")
 def compile_part(top, make_variable, part_headers, tmp_path_factory):
     """compile_part(PROGRAM, FILES, FOLDER, SANITIZERS, UPSTREAM) - the command that runs a program
-    of runtime/structures: it is linked with files of FOLDER and of those below it, and with files
-    of upstream's libgomp."""
+    of runtime/structures/programs: it is linked with files of FOLDER and of those below it, and
+    with files of upstream's libgomp."""
 
     def compile_all(program, files, folder, sanitizers, upstream=()):
         result = tmp_path_factory.mktemp(program) / program
