@@ -20,7 +20,8 @@ FILES = ["test_checksum.py", "test_bench_invasive.py", "test_bench_programs.py",
          "test_calls.py", "test_every_function.py", "test_fortran.py", "test_names.py",
          "test_nodes.py", "test_pmpi.py", "test_sessions.py", "test_suites.py",
          "test_windows.py", "test_swe.py", "test_swe_bathymetry.py", "test_swe_config.py",
-         "test_swe_output.py", "test_swe_studies.py", "test_swe_units.py", "test_trace_numbers.py"]
+         "test_swe_output.py", "test_swe_studies.py", "test_swe_units.py", "test_trace_numbers.py",
+         "test_auto_loops.py", "test_dependences.py", "test_region_history.py"]
 NAME = "alongside"  # of the command
 LOOK_S = 0.2
 

@@ -223,6 +223,6 @@ def test_a_region_is_over_when_all_that_its_gate_counts_is_and_the_history_has_i
         compile_part, run_program, sanitizers):
     command = compile_part("gate_stress", ["region.c", "history.c", "tickets.c", "spinlock.c"],
                            "region", sanitizers)
-    result = run_program([*command, "2000"], timeout=60, env={"TSAN_OPTIONS": "halt_on_error=1"})
+    result = run_program([*command, "2000"], timeout=220, env={"TSAN_OPTIONS": "halt_on_error=1"})
     assert result.stderr == ""
     assert result.stdout.startswith("gate: ")

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS = 3, ADDRESSES = 5, MOST_NAMED = 3, CHILDREN = 200, MOST_OPEN = 40, HANG_S = 40 };
+enum { WORKERS = 3, ADDRESSES = 5, MOST_NAMED = 3, CHILDREN = 200, MOST_OPEN = 40, HANG_S = 200 };
 enum kind { OUT, MUTEX, IN, INOUTSET, KINDS };
 
 /* What children leave at an address. */
