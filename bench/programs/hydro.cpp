@@ -304,7 +304,7 @@ void equation_of_state(State &s, const Index &list)
          [&](auto, auto e) { s.c[e] = std::sqrt(GAMMA * s.p[e] * s.volume_new[e] / s.m[e]); });
 }
 
-/* The smallest limit of `limit_of` in a list, by a slot for each thread. */
+/* The smallest limit of `limit_of` in a list, by an element of `slots` for each thread. */
 template <typename Limit> double smallest(const Index &list, Limit limit_of)
 {
     Vector slots(size_t(omp_get_max_threads()), 1e20);

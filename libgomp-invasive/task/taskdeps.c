@@ -12,8 +12,8 @@
  * each set that it is in.
  *
  * mutexinoutset: the children of such a set run in any order but one at a time.  Each address has a
- * token; a child takes those of all its addresses when it has nothing else to wait for, in one go
- * or not at all, and gives them back when it is complete.
+ * mutex (struct token); a child takes those of all its addresses when it has nothing else to wait
+ * for, in one go or not at all, and gives them back when it is complete.
  */
 #include "tasks.h"
 #include "upstream.h"
@@ -36,7 +36,7 @@ struct edges {
     struct gomp_dep_node *to[EDGES_MORE];
 };
 
-/* The right to run as one of a mutexinoutset. */
+/* The mutex of an address: of a mutexinoutset there, the child that has it may run. */
 struct token {
     struct gomp_spinlock lock; /* over held, first */
     _Atomic unsigned references;
@@ -419,7 +419,7 @@ void gomp_deps_free (struct gomp_task *parent)
     parent->depend_hash = NULL;
 }
 
-/* --- tokens */
+/* --- the mutexes of mutexinoutsets */
 
 static void add_ready (struct ready *ready, struct gomp_task *task)
 {
@@ -431,11 +431,11 @@ static void add_ready (struct ready *ready, struct gomp_task *task)
 
 static bool take_tokens (struct gomp_dep_node *node, struct ready *ready);
 
-/* Give a token back; a node that waits for it may go on, or wait for another token. */
+/* Gives a mutex back; a node that waits for it may go on, or wait for another mutex. */
 static void give_token (struct token *token, struct ready *ready)
 {
     struct gomp_dep_node *next;
-    /* Kept meanwhile: the node that gets the token may be the last to need it, and free it. */
+    /* Kept meanwhile: the node that gets the mutex may be the last to need it, and free it. */
     atomic_fetch_add_explicit(&token->references, 1, memory_order_relaxed);
     gomp_spinlock_lock(&token->lock);
     inv_assert(token->held); /* by the caller */
@@ -451,7 +451,7 @@ static void give_token (struct token *token, struct ready *ready)
     release_token(token);
 }
 
-/* All of the node's tokens, or none: then it is in the list of a token that another node holds. */
+/* Takes all mutexes of the node, or none: then it is in the list of one that another node has. */
 static bool take_tokens (struct gomp_dep_node *node, struct ready *ready)
 {
     struct tokens *tokens = node->tokens;

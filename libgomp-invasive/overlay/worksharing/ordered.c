@@ -4,17 +4,17 @@
  * that; its doacross loops stay.
  *
  * The idea: the chunks of a loop are numbered in the order of their iterations, and the turn
- * goes from number to number round a ring of N slots, one for each thread of the team.  A
+ * goes from number to number round N words in memory, one for each thread of the team.  A
  * thread has one chunk at a time and begins no other before its turn is over, so no two threads
- * look at the same slot, and a thread waits on a word that only the thread before it writes.
+ * look at the same word, and a thread waits on a word that only the thread before it writes.
  * No thread needs to know which one comes next, or whether one has come for that chunk yet.
  * The turn of a chunk is over when its thread asks for the next one; that of a single iteration
  * when its ordered region is, since OpenMP allows no other in it.  (Upstream runs a second one in
  * order as well; LLVM's runtime does not either.)
  *
- * Slots are the ints behind ws->ordered_team_ids, which upstream allocates, clears and frees.
- * A slot holds the token of the last chunk that had its turn there, so passing the turn is one
- * exchange; and a bit that asks for a wake-up.
+ * The words are the ints behind ws->ordered_team_ids, which upstream allocates, clears and frees.
+ * A word has the number of the last chunk that had its turn there (token_of), so the turn is passed
+ * by one exchange; and a bit that asks for a wake-up.
  *
  * A hand-over to a thread that has left its core costs as much as some ten short chunks.  So
  * a waiting thread keeps its core for about that long, even if the core is wanted, as long as all
@@ -71,13 +71,13 @@ static inline bool has_order (const struct gomp_team *team)
     return team != NULL && team->nthreads > 1;
 }
 
-/* --- chunks and slots */
+/* --- chunks, and the words on which threads wait for their turns */
 
-enum { TURN_ASLEEP = INT_MIN }; /* in a slot: the thread that waits there is asleep, or about to be */
+enum { TURN_ASLEEP = INT_MIN }; /* in a word: its thread is asleep, or about to be */
 
 static inline int token_of (unsigned long chunk)
 {
-    return (int)((chunk + 1) & INT_MAX); /* 0 is in the slots at first */
+    return (int)((chunk + 1) & INT_MAX); /* 0 is in the words at first */
 }
 
 /* Division of 64 bits takes several times as long, and no loop has as many chunks. */
