@@ -47,8 +47,8 @@ struct gomp_context {
     int *addr;
     int val;
     struct gomp_context *next;
-    /* Contexts in sequence in the list that wait for the same change are a run.  In the first of a
-     * run: the last one. */
+    /* Contexts in sequence in the list that wait for the same change are a series.  In the first
+     * of a series: the last one. */
     struct gomp_context *run_last;
     struct gomp_waiter waiter; /* while it is in the parking lot */
     struct gomp_thread thread;

@@ -14,7 +14,7 @@
 
 enum {
     ENTRIES = 256,
-    CALM_RUNS = 16,      /* split runs without a theft until the loop is static again */
+    CALM_RUNS = 16,      /* split executions without a theft until the loop is static again */
     SHORTEST_NS = 5000,  /* parts shorter than this are not worth stealing from */
     TOLERATED_PERCENT = 10,
 };
@@ -24,8 +24,8 @@ enum {
 static struct {
     _Atomic(const void *) site;
     _Atomic bool split, stolen;
-    _Atomic unsigned calm;           /* split runs without a theft */
-    _Atomic unsigned ended;          /* static parts of this run */
+    _Atomic unsigned calm;           /* split executions without a theft */
+    _Atomic unsigned ended;          /* static parts of this execution */
     _Atomic uint64_t sum_ns, max_ns; /* their times */
 } loops[ENTRIES] __attribute__((aligned(64)));
 

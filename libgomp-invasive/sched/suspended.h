@@ -14,8 +14,9 @@
 /* What waits on a carrier. */
 struct gomp_suspended {
     struct gomp_spinlock lock;
-    /* Under the lock: contexts that wait here, in the order in which they began to.  Those in sequence
-     * that wait for the same change of a word are a run; last_run is the first of the last one. */
+    /* Under the lock: contexts that wait here, in the order in which they began to.  Those in
+     * sequence that wait for the same change of a word are a series; last_run is the first of the
+     * last one. */
     struct gomp_context *first, **last, *last_run;
     _Atomic unsigned count; /* of them; written under the lock, read without: a hint */
     /* Written by the carrier's thread, relaxed; read by the watchdog. */
@@ -84,7 +85,7 @@ static inline void gomp_suspended_append (struct gomp_suspended *l, struct gomp_
     atomic_store_explicit(&l->count, l->count + 1, memory_order_relaxed);
 }
 
-/* The link to the first context that can run, or to NULL.  Only the first of each run is looked
+/* The link to the first context that can run, or to NULL.  Only the first of each series is looked
  * at. */
 static inline struct gomp_context **gomp_suspended_ready (struct gomp_suspended *l)
 {
@@ -94,7 +95,7 @@ static inline struct gomp_context **gomp_suspended_ready (struct gomp_suspended 
     return link;
 }
 
-/* Takes a context, the first of a run, out of the list.  NULL if *link is. */
+/* Takes a context, the first of a series, out of the list.  NULL if *link is. */
 static inline struct gomp_context *gomp_suspended_unlink (struct gomp_suspended *l,
                                                           struct gomp_context **link)
 {
@@ -103,7 +104,7 @@ static inline struct gomp_context *gomp_suspended_unlink (struct gomp_suspended 
         return NULL;
     inv_assert(l->count > 0 && x->run_last != NULL);
     struct gomp_context *heir = x->run_last == x ? NULL : x->next;
-    inv_assert(!heir || (heir->addr == x->addr && heir->val == x->val)); /* of the same run */
+    inv_assert(!heir || (heir->addr == x->addr && heir->val == x->val)); /* of the same series */
     if (heir)
         heir->run_last = x->run_last;
     if (l->last_run == x)

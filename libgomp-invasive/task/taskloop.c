@@ -2,12 +2,13 @@
 /*
  * taskloop.c - taskloops by recursive splitting.
  *
- * The loop is cut into chunks, as the clauses want, and the chunks into few tasks at first, *ranges*:
- * as many as the cut-off would queue, so that where chunks are long all cores have one before the
- * first chunk ends.  The thread that executes a range splits its upper half off, as a range to be
- * stolen, whenever the thread's queue is empty; runs its chunks, each a task that runs at once; and
- * waits for the ranges that it has split off.  So a loop that no other thread helps with makes few
- * tasks, and a loop that is stolen from is split where and when it is.
+ * The loop is cut into chunks, as the clauses want.  At first there are few tasks, each with a
+ * range of chunks: as many tasks as the cut-off would queue, so that where chunks are long all
+ * cores have one before the first chunk ends.  The thread that executes such a task splits the
+ * upper half of its range off, as a task to be stolen, whenever the thread's queue is empty; runs
+ * its chunks, each a task that runs at once; and waits for the tasks that it has split off.  So a
+ * loop that no other thread helps with makes few tasks, and a loop that is stolen from is split
+ * where and when it is.
  *
  * Where the firstprivate variables need more than memcpy to be copied, the copies for all chunks
  * are made before the first one runs: it might change the originals (lastprivate).
@@ -44,7 +45,7 @@ struct copies {
     char *arg;
 };
 
-/* The arguments of a task that is a range; behind it, aligned, those of the loop's body. */
+/* The arguments of a task with a range of chunks; behind it, aligned, those of the loop's body. */
 struct range {
     struct chunks chunks;
     struct body body;
@@ -154,7 +155,7 @@ static unsigned long part_start (unsigned long count, unsigned long parts, unsig
     return count / parts * i + (i < more ? i : more);
 }
 
-/* All chunks, in as many ranges as there is room for in the queue.  The last first: its owner takes
+/* All chunks, in as many tasks as there is room for in the queue.  The last first: its owner takes
  * the newest. */
 static void queue_ranges (const struct chunks *c, const struct body *body, void *data)
 {

@@ -32,7 +32,7 @@ bool inv_steady_add(struct inv_steady *s, double value)
     s->sum += value;
     if (side && ++s->run >= INV_STEADY_RUN)
         return set_told(s, s->sum / s->run);
-    if (s->count < INV_STEADY_BLOCK || s->run > 1) /* a run will tell by itself */
+    if (s->count < INV_STEADY_BLOCK || s->run > 1) /* a series on one side will tell */
         return false;
     double mean = s->all / s->count;
     s->all = s->count = 0;
