@@ -334,11 +334,14 @@ def modelled(report, mpi):
 
 def test_how_long_it_would_have_taken_without_moving_cores_is_told(modelled):
     """Whether the imbalance stays or alternates: 24 times 72 ms, or 60, instead of 40.  Of the few
-    iterations in which a core has not been moved nothing is saved."""
+    iterations in which a core has not been moved nothing is saved.  It is a bound if iterations are
+    less than 0.9 of the run, as where a loaded machine starts and ends the ranks slowly."""
+    iterations_s = 24 * 0.04
     for loads, more, saved in (("1:9", (), 0.77), ("0.5:1.5", ("--alternate",), 0.48)):
         job, gain = modelled(loads, *more)
         assert 0.5 * saved < gain < 1.5 * saved, (loads, job)
-        assert not job["without_moving_is_bound"]
+        slow = job["elapsed_seconds"] > iterations_s / 0.85
+        assert slow or not job["without_moving_is_bound"], job
 
 
 def test_where_nothing_was_gained_it_would_have_taken_as_long(modelled):
