@@ -46,7 +46,7 @@ def mpi(ranks: int, command: list[str]) -> list[str]:
     return [MPIEXEC, "-n", str(ranks), *command]
 
 
-SWEEP = Own("sweep", ranks=((2, None), (8, 2)))
+SWEEP = Own("sweep", ranks=((2, None), (8, 2)), usual=((8, 2),))
 
 PROGRAMS = [
     Own("hydro", 1e-7, ranks=((1, None), (8, None)), usual=((8, 1),)),

