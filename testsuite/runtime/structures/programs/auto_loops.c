@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * auto_loops.c - what loop/loop_auto.c learns of loops with OMP_SCHEDULE=auto.  One kernel thread
  * is all thread numbers of a team, with the times that the lines of standard input say.  Each line

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * auto_loops.h - the entry points of loops over long (loop/loop_entries.h) with OMP_SCHEDULE=auto,
  * for programs that are linked with loop/loop_auto.c and loop_split.c alone.  Upstream's iter.c is

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * auto_loops_stress.c - loops with OMP_SCHEDULE=auto under fire: two teams execute one loop after
  * another, for the number of milliseconds in argv[1] (default 2000).  A team has two kernel threads

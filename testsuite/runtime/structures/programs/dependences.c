@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * dependences.c - task/taskdeps.c alone: the children of one task, which are entered and leave as
  * the lines of standard input say.  Each line is answered by a line.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * dependences.h - what task/taskdeps.c needs of other files, for a program that is linked with it
  * alone.  Nodes are blocks from malloc, so that AddressSanitizer sees each use of one.

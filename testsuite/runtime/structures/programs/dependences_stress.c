@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * dependences_stress.c - task/taskdeps.c under fire: a parent enters one child after another, for
  * the number of milliseconds in argv[1] (default 2000), while threads run and complete them.

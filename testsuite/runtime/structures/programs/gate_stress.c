@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * gate_stress.c - the gate of a region, and what the history has of it, under fire.  Two masters
  * open one region after another, each of a function of its own, for the number of milliseconds in

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * members.h - a process as a member of a domain, for programs that are linked with parts of the
  * OpenMP runtime alone: a core table in memory, and what libinvasive says of it.

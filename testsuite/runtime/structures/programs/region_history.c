@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * region_history.c - region/history.c alone: regions of functions that are numbers, with the times
  * that the lines of standard input say.  Each line is answered by a line.

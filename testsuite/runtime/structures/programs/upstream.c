@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * upstream.c - what parts of the OpenMP runtime need of upstream's libgomp, for programs that are
  * linked with such a part alone.
