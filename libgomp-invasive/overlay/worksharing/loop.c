@@ -16,18 +16,7 @@ static bool first_ordered (long *, long *);
 #include <../libgomp/loop.c>
 #undef gomp_iter_dynamic_next_locked
 
-#define LOOP_T long
-#define LOOP_F(field) field
-#define LOOP_UP
-#define LOOP_PASS
-#define LOOP_IS_UP (incr > 0)
-#define LOOP_WS_IS_DOWN(ws) ((ws)->incr < 0)
-#define LOOP_FIRST_ORDERED first_ordered
-#define LOOP_ENTRY(name) "GOMP_loop_" #name
-#define LOOP_UPSTREAM(name) gomp_loop_##name
-#define LOOP_ITER(name) gomp_iter_##name
-#define LOOP_STATIC static_next
-#include "loop_entries.h"
+#include "loop_long.h"
 
 /* --- a region that is one loop with constant bounds: its work share is made before it begins */
 

@@ -90,17 +90,6 @@ NEVER_CALLED(static bool gomp_loop_ordered_guided_start (
 LOOP_STATIC_NEXT(static_next, long)
 static bool first_ordered (long *, long *);
 
-#define LOOP_T long
-#define LOOP_F(field) field
-#define LOOP_UP
-#define LOOP_PASS
-#define LOOP_IS_UP (incr > 0)
-#define LOOP_WS_IS_DOWN(ws) ((ws)->incr < 0)
-#define LOOP_FIRST_ORDERED first_ordered
-#define LOOP_ENTRY(name) "GOMP_loop_" #name
-#define LOOP_UPSTREAM(name) gomp_loop_##name
-#define LOOP_ITER(name) gomp_iter_##name
-#define LOOP_STATIC static_next
-#include "loop_entries.h"
+#include "loop_long.h"
 
 #endif
