@@ -50,11 +50,10 @@ def part_headers(build, top, make_variable, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def compile_part(top, make_variable, part_headers, tmp_path_factory):
-    """compile_part(PROGRAM, FILES, FOLDER, SANITIZERS, UPSTREAM) - the command that runs a program
-    of runtime/structures/programs: it is linked with files of FOLDER and of those below it, and
-    with files of upstream's libgomp."""
+    """compile_part(PROGRAM, FILES, FOLDER, SANITIZERS) - the command that runs a program of
+    runtime/structures/programs: it is linked with files of FOLDER and of those below it."""
 
-    def compile_all(program, files, folder, sanitizers, upstream=()):
+    def compile_all(program, files, folder, sanitizers):
         result = tmp_path_factory.mktemp(program) / program
         source = top / "libgomp-invasive"
         files = [runtime_file(top, name) for name in files]
@@ -63,12 +62,27 @@ def compile_part(top, make_variable, part_headers, tmp_path_factory):
             [*make_variable("CC").split(), "-std=gnu17", "-O1", "-g", *part_headers(up_to(folder)),
              "-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wno-tsan", "-Wno-unused-function",
              f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all",
-             PROGRAMS / f"{program}.c", PROGRAMS / "upstream.c", *files, *upstream, "-o", result],
+             PROGRAMS / f"{program}.c", PROGRAMS / "upstream.c", *files, "-o", result],
             check=True, timeout=100)
         # without randomized addresses: some kernels place mappings where the sanitizer has its own
         return ["setarch", "-R", result]
 
     return compile_all
+
+
+@pytest.fixture(params=["thread", "address,undefined"])
+def run_stress(request, compile_part, run_program):
+    """run_stress(PROGRAM, FILES, FOLDER) - what a program says, compiled as by compile_part, whose
+    threads do something 2000 times; no sanitizer complains."""
+
+    def run(program, files, folder):
+        command = compile_part(program, files, folder, request.param)
+        result = run_program([*command, "2000"], timeout=220,
+                             env={"TSAN_OPTIONS": "halt_on_error=1"})
+        assert result.stderr == ""
+        return result.stdout
+
+    return run
 
 
 class Conversation:

@@ -150,10 +150,6 @@ def test_times_of_parts_that_end_on_another_kernel_thread_are_not_known(loops):
     assert loops.run(GROWING, 2) == "sp"
 
 
-@pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])
-def test_every_iteration_runs_once_whichever_threads_claim_the_chunks(compile_part, run_program,
-                                                                      sanitizers):
-    command = compile_part("auto_loops_stress", ["loop_auto.c", "loop_split.c"], "loop", sanitizers)
-    result = run_program([*command, "2000"], timeout=220, env={"TSAN_OPTIONS": "halt_on_error=1"})
-    assert result.stderr == ""
-    assert result.stdout.startswith("loops: ")
+def test_every_iteration_runs_once_whichever_threads_claim_the_chunks(run_stress):
+    said = run_stress("auto_loops_stress", ["loop_auto.c", "loop_split.c"], "loop")
+    assert said.startswith("loops: ")

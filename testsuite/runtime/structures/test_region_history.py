@@ -218,11 +218,6 @@ def test_cores_at_hand_are_held_or_lent_or_free_and_one_at_least(history, words,
 
 # --- the gate
 
-@pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])
-def test_a_region_is_over_when_all_that_its_gate_counts_is_and_the_history_has_it(
-        compile_part, run_program, sanitizers):
-    command = compile_part("gate_stress", ["region.c", "history.c", "tickets.c", "spinlock.c"],
-                           "region", sanitizers)
-    result = run_program([*command, "2000"], timeout=220, env={"TSAN_OPTIONS": "halt_on_error=1"})
-    assert result.stderr == ""
-    assert result.stdout.startswith("gate: ")
+def test_a_region_is_over_when_all_that_its_gate_counts_is_and_the_history_has_it(run_stress):
+    said = run_stress("gate_stress", ["region.c", "history.c", "tickets.c", "spinlock.c"], "region")
+    assert said.startswith("gate: ")
