@@ -66,9 +66,12 @@ class Service:
         self.start()
         assert self.ready.startswith("ready "), self.said()
 
-    def kill_and_start_again(self):
+    def die(self):
         self.process.kill()
         self.process.wait(PATIENCE_S)
+
+    def kill_and_start_again(self):
+        self.die()
         self.start_again()
 
     def member(self, uid, join=True, **more):
@@ -170,10 +173,6 @@ class Mortal(Service):
 
     def start_again(self):
         self.begin()
-
-    def die(self):
-        self.process.kill()
-        self.process.wait(PATIENCE_S)
 
     def running_holder(self):
         """The process has its name a moment after its start."""
