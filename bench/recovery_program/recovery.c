@@ -150,8 +150,7 @@ int main(int argc, char **argv)
             late++;
         }
     }
-    double median = two_quantile(ms, DEATHS, 0.5);
-    printf("deaths %d\nmedian_ms %.3f\nlongest_ms %.3f\nlate %u\n", DEATHS, median, ms[DEATHS - 1],
-           late);
+    printf("deaths %d\nmedian_ms %.3f\nlongest_ms %.3f\nlate %u\n", DEATHS,
+           two_quantile(ms, DEATHS, 0.5), two_quantile(ms, DEATHS, 1), late);
     return 0;
 }

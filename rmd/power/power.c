@@ -221,10 +221,10 @@ int rmd_power_slow(struct rmd_power *p, double part)
     return error ? -1 : 0;
 }
 
-/* Could a setting not be restored because it is not there now?  Writing has failed with errno.
- * cpufreq answers EBUSY for a CPU that is offline, and keeps the limit for when the CPU is online
- * again. */
-static bool is_gone(const struct rmd_power_knob *knob, const struct rmd_sysfile *file)
+/* Leaves a setting out that cannot be restored since it is not there now, and says so of a CPU that
+ * is offline.  Writing has failed with errno: cpufreq answers EBUSY for such a CPU, and keeps the
+ * limit for when the CPU is online again.  False: it is there. */
+static bool leave_out(const struct rmd_power_knob *knob, const struct rmd_sysfile *file)
 {
     if (errno == EBUSY && knob->kind == RMD_POWER_CPU) {
         rmd_log(RMD_WARNING,
@@ -240,7 +240,7 @@ bool rmd_power_restore_former(const char *root, const struct rmd_power_knob *kno
     int error = 0;
     for (unsigned i = 0; i < count; i++) {
         struct rmd_sysfile file = file_of(root, &knob[i]);
-        if (!rmd_sysfile_write(&file, knob[i].before) && !is_gone(&knob[i], &file))
+        if (!rmd_sysfile_write(&file, knob[i].before) && !leave_out(&knob[i], &file))
             error = errno;
     }
     errno = error;
