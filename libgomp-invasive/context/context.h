@@ -49,7 +49,7 @@ struct gomp_context {
     struct gomp_context *next;
     /* Contexts in sequence in the list that wait for the same change are a series.  In the first
      * of a series: the last one. */
-    struct gomp_context *run_last;
+    struct gomp_context *series_last;
     struct gomp_waiter waiter; /* while it is in the parking lot */
     struct gomp_thread thread;
     struct gomp_guard guard; /* below its stack */

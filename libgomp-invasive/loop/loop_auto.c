@@ -14,7 +14,7 @@
 
 enum {
     ENTRIES = 256,
-    CALM_RUNS = 16,      /* split executions without a theft until the loop is static again */
+    CALM_EXECUTIONS = 16, /* split executions without a theft until the loop is static again */
     SHORTEST_NS = 5000,  /* parts shorter than this are not worth stealing from */
     TOLERATED_PERCENT = 10,
 };
@@ -54,7 +54,7 @@ static void count_calm (unsigned loop)
     unsigned calm = GET(stolen) ? 0 : GET(calm) + 1;
     SET(stolen, false);
     SET(calm, calm);
-    if (calm >= CALM_RUNS)
+    if (calm >= CALM_EXECUTIONS)
         SET(split, false);
 }
 

@@ -13,7 +13,7 @@ __thread uint64_t gomp_carrier_left_ns;
 
 void gomp_suspended_clear (struct gomp_suspended *l)
 {
-    l->first = l->last_run = NULL;
+    l->first = l->last_series = NULL;
     l->last = &l->first;
     atomic_store_explicit(&l->count, 0, memory_order_relaxed);
 }

@@ -15,9 +15,9 @@
 struct gomp_suspended {
     struct gomp_spinlock lock;
     /* Under the lock: contexts that wait here, in the order in which they began to.  Those in
-     * sequence that wait for the same change of a word are a series; last_run is the first of the
-     * last one. */
-    struct gomp_context *first, **last, *last_run;
+     * sequence that wait for the same change of a word are a series; last_series is the first
+     * context of the last one. */
+    struct gomp_context *first, **last, *last_series;
     _Atomic unsigned count; /* of them; written under the lock, read without: a hint */
     /* Written by the carrier's thread, relaxed; read by the watchdog. */
     _Atomic uint64_t switches;
@@ -71,17 +71,17 @@ static inline bool gomp_context_could_run (const struct gomp_context *x)
 
 static inline void gomp_suspended_append (struct gomp_suspended *l, struct gomp_context *x)
 {
-    struct gomp_context *run = l->last_run;
+    struct gomp_context *series = l->last_series;
     inv_assert((l->first == NULL) == (l->count == 0) && *l->last == NULL);
     inv_assert(x->owns_stack); /* a loop is in no list */
     x->next = NULL;
-    x->run_last = x;
+    x->series_last = x;
     *l->last = x;
     l->last = &x->next;
-    if (run && x->addr && run->addr == x->addr && run->val == x->val)
-        run->run_last = x;
+    if (series && x->addr && series->addr == x->addr && series->val == x->val)
+        series->series_last = x;
     else
-        l->last_run = x;
+        l->last_series = x;
     atomic_store_explicit(&l->count, l->count + 1, memory_order_relaxed);
 }
 
@@ -91,7 +91,7 @@ static inline struct gomp_context **gomp_suspended_ready (struct gomp_suspended 
 {
     struct gomp_context **link = &l->first, *x;
     while ((x = *link) && !gomp_context_could_run(x))
-        link = &x->run_last->next;
+        link = &x->series_last->next;
     return link;
 }
 
@@ -102,13 +102,13 @@ static inline struct gomp_context *gomp_suspended_unlink (struct gomp_suspended 
     struct gomp_context *x = *link;
     if (!x)
         return NULL;
-    inv_assert(l->count > 0 && x->run_last != NULL);
-    struct gomp_context *heir = x->run_last == x ? NULL : x->next;
+    inv_assert(l->count > 0 && x->series_last != NULL);
+    struct gomp_context *heir = x->series_last == x ? NULL : x->next;
     inv_assert(!heir || (heir->addr == x->addr && heir->val == x->val)); /* of the same series */
     if (heir)
-        heir->run_last = x->run_last;
-    if (l->last_run == x)
-        l->last_run = heir;
+        heir->series_last = x->series_last;
+    if (l->last_series == x)
+        l->last_series = heir;
     *link = x->next;
     if (!x->next)
         l->last = link;

@@ -12,7 +12,7 @@
  * each set that it is in.
  *
  * mutexinoutset: the children of such a set run in any order but one at a time.  Each address has a
- * mutex (struct token); a child takes those of all its addresses when it has nothing else to wait
+ * mutex (struct mutex); a child takes those of all its addresses when it has nothing else to wait
  * for, in one go or not at all, and gives them back when it is complete.
  */
 #include "tasks.h"
@@ -37,16 +37,16 @@ struct edges {
 };
 
 /* The mutex of an address: of a mutexinoutset there, the child that has it may run. */
-struct token {
+struct mutex {
     struct gomp_spinlock lock; /* over held, first */
     _Atomic unsigned references;
     bool held;
     struct gomp_dep_node *first; /* nodes that wait for nothing else, or did when they came */
 };
 
-struct tokens {
+struct mutexes {
     unsigned count;
-    struct token *token[]; /* by rising address */
+    struct mutex *mutex[]; /* by rising address */
 };
 
 /* A node in a set. */
@@ -69,10 +69,10 @@ struct gomp_dep_node {
     struct gomp_task *task; /* whose node this is; NULL: `waiter` waits for it */
     union {
         struct gomp_task *waiter;
-        struct gomp_dep_node *next_for_token;
+        struct gomp_dep_node *next_for_mutex;
     };
     struct edges *more;
-    struct tokens *tokens; /* to be taken before the task may run */
+    struct mutexes *mutexes; /* to be taken before the task may run */
     struct gomp_dep_node *to[EDGES_INLINE];
     struct element element[];
 };
@@ -86,7 +86,7 @@ struct entry {
     bool used;
     enum kind kind; /* of the current set */
     struct set current, before;
-    struct token *token;
+    struct mutex *mutex;
 };
 
 _Static_assert(offsetof(struct gomp_dep_node, no_depth) == offsetof(struct gomp_task, own.depth),
@@ -196,20 +196,20 @@ static bool has_finished (struct gomp_dep_node *node)
     return atomic_load_explicit(&node->finished, memory_order_acquire);
 }
 
-static void release_token (struct token *token)
+static void release_mutex (struct mutex *mutex)
 {
-    inv_assert(!token || atomic_load_explicit(&token->references, memory_order_relaxed) > 0);
-    if (token && atomic_fetch_sub_explicit(&token->references, 1, memory_order_acq_rel) == 1)
-        free(token);
+    inv_assert(!mutex || atomic_load_explicit(&mutex->references, memory_order_relaxed) > 0);
+    if (mutex && atomic_fetch_sub_explicit(&mutex->references, 1, memory_order_acq_rel) == 1)
+        free(mutex);
 }
 
 static void free_node (struct gomp_dep_node *node)
 {
     inv_assert(atomic_load_explicit(&node->references, memory_order_relaxed) == 0);
     inv_assert(atomic_load_explicit(&node->awaits, memory_order_relaxed) == 0 && node->finished);
-    for (unsigned i = 0; node->tokens && i < node->tokens->count; i++)
-        release_token(node->tokens->token[i]);
-    free(node->tokens);
+    for (unsigned i = 0; node->mutexes && i < node->mutexes->count; i++)
+        release_mutex(node->mutexes->mutex[i]);
+    free(node->mutexes);
     if (node->size_class == FROM_MALLOC)
         free(node);
     else
@@ -345,12 +345,12 @@ static void clear_entry (struct entry *e)
 {
     clear_set(&e->current);
     clear_set(&e->before);
-    release_token(e->token);
+    release_mutex(e->mutex);
     memset(e, 0, sizeof *e);
 }
 
-/* Written from end to end at once, which calloc does not do: new memory that is read first is mapped twice, and the
- * second time the kernel interrupts all cores of the process. */
+/* Written from end to end at once, which calloc does not do: new memory that is read first is
+ * mapped twice, and the second time the kernel interrupts all cores of the process. */
 static struct gomp_deps *make_table (size_t size)
 {
     size_t bytes = sizeof(struct gomp_deps) + size * sizeof(struct entry);
@@ -429,67 +429,67 @@ static void add_ready (struct ready *ready, struct gomp_task *task)
     ready->last = &task->own.link;
 }
 
-static bool take_tokens (struct gomp_dep_node *node, struct ready *ready);
+static bool take_mutexes (struct gomp_dep_node *node, struct ready *ready);
 
 /* Gives a mutex back; a node that waits for it may go on, or wait for another mutex. */
-static void give_token (struct token *token, struct ready *ready)
+static void give_mutex (struct mutex *mutex, struct ready *ready)
 {
     struct gomp_dep_node *next;
     /* Kept meanwhile: the node that gets the mutex may be the last to need it, and free it. */
-    atomic_fetch_add_explicit(&token->references, 1, memory_order_relaxed);
-    gomp_spinlock_lock(&token->lock);
-    inv_assert(token->held); /* by the caller */
-    token->held = false;
-    while (!token->held && (next = token->first)) {
-        token->first = next->next_for_token;
-        gomp_spinlock_unlock(&token->lock);
-        if (take_tokens(next, ready))
+    atomic_fetch_add_explicit(&mutex->references, 1, memory_order_relaxed);
+    gomp_spinlock_lock(&mutex->lock);
+    inv_assert(mutex->held); /* by the caller */
+    mutex->held = false;
+    while (!mutex->held && (next = mutex->first)) {
+        mutex->first = next->next_for_mutex;
+        gomp_spinlock_unlock(&mutex->lock);
+        if (take_mutexes(next, ready))
             add_ready(ready, next->task);
-        gomp_spinlock_lock(&token->lock);
+        gomp_spinlock_lock(&mutex->lock);
     }
-    gomp_spinlock_unlock(&token->lock);
-    release_token(token);
+    gomp_spinlock_unlock(&mutex->lock);
+    release_mutex(mutex);
 }
 
 /* Takes all mutexes of the node, or none: then it is in the list of one that another node has. */
-static bool take_tokens (struct gomp_dep_node *node, struct ready *ready)
+static bool take_mutexes (struct gomp_dep_node *node, struct ready *ready)
 {
-    struct tokens *tokens = node->tokens;
-    for (unsigned i = 0; tokens && i < tokens->count; i++) {
-        struct token *token = tokens->token[i];
-        gomp_spinlock_lock(&token->lock);
-        bool held = token->held;
+    struct mutexes *mutexes = node->mutexes;
+    for (unsigned i = 0; mutexes && i < mutexes->count; i++) {
+        struct mutex *mutex = mutexes->mutex[i];
+        gomp_spinlock_lock(&mutex->lock);
+        bool held = mutex->held;
         if (held) {
-            node->next_for_token = token->first;
-            token->first = node;
+            node->next_for_mutex = mutex->first;
+            mutex->first = node;
         } else
-            token->held = true;
-        gomp_spinlock_unlock(&token->lock);
+            mutex->held = true;
+        gomp_spinlock_unlock(&mutex->lock);
         if (!held)
             continue;
-        /* Another thread may have the node now.  `tokens` stays: the sets of the parent keep it. */
+        /* Another thread may have the node now.  `mutexes` stays: sets of the parent keep it. */
         while (i-- > 0)
-            give_token(tokens->token[i], ready);
+            give_mutex(mutexes->mutex[i], ready);
         return false;
     }
     return true;
 }
 
-static void need_token (struct gomp_dep_node *node, struct entry *e, size_t ndeps)
+static void need_mutex (struct gomp_dep_node *node, struct entry *e, size_t ndeps)
 {
-    if (!e->token) {
-        e->token = gomp_malloc_cleared(sizeof *e->token);
-        atomic_init(&e->token->references, 1);
+    if (!e->mutex) {
+        e->mutex = gomp_malloc_cleared(sizeof *e->mutex);
+        atomic_init(&e->mutex->references, 1);
     }
-    if (!node->tokens)
-        node->tokens = gomp_malloc_cleared(sizeof *node->tokens + ndeps * sizeof(struct token *));
-    struct token **list = node->tokens->token;
-    unsigned at = node->tokens->count++;
+    if (!node->mutexes)
+        node->mutexes = gomp_malloc_cleared(sizeof *node->mutexes + ndeps * sizeof(struct mutex *));
+    struct mutex **list = node->mutexes->mutex;
+    unsigned at = node->mutexes->count++;
     inv_assert(at < ndeps);
-    for (; at > 0 && list[at - 1] > e->token; at--)
+    for (; at > 0 && list[at - 1] > e->mutex; at--)
         list[at] = list[at - 1];
-    list[at] = e->token;
-    atomic_fetch_add_explicit(&e->token->references, 1, memory_order_relaxed);
+    list[at] = e->mutex;
+    atomic_fetch_add_explicit(&e->mutex->references, 1, memory_order_relaxed);
 }
 
 /* --- entering and leaving */
@@ -524,7 +524,7 @@ static void enter_one (struct gomp_task *parent, struct gomp_dep_node *node,
     wait_for_set(&e->before, node);
     append_element(&e->current, element, node);
     if (d->kind == DEP_MUTEX)
-        need_token(node, e, ndeps);
+        need_mutex(node, e, ndeps);
 }
 
 bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **depend,
@@ -556,7 +556,7 @@ bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **
     if (before != 1)
         return false;
     struct ready ready = {NULL, others};
-    return take_tokens(node, &ready);
+    return take_mutexes(node, &ready);
 }
 
 /* One predecessor less. */
@@ -569,7 +569,7 @@ static void finish_node (struct gomp_dep_node *node, struct ready *ready)
         return;
     if (waiter) /* the node, on its stack, may be gone; the waiter, parent of this task, is not */
         gomp_task_wake_parked(waiter);
-    else if (take_tokens(node, ready))
+    else if (take_mutexes(node, ready))
         add_ready(ready, node->task);
 }
 
@@ -579,8 +579,8 @@ struct gomp_task *gomp_deps_leave (struct gomp_task *child)
     struct ready ready = {NULL, &ready.first};
     inv_assert(node->task == child && !has_finished(node));
     inv_assert(atomic_load_explicit(&node->awaits, memory_order_relaxed) == 0);
-    for (unsigned i = 0; node->tokens && i < node->tokens->count; i++)
-        give_token(node->tokens->token[i], &ready);
+    for (unsigned i = 0; node->mutexes && i < node->mutexes->count; i++)
+        give_mutex(node->mutexes->mutex[i], &ready);
     gomp_spinlock_lock(&node->lock);
     atomic_store_explicit(&node->finished, true, memory_order_release);
     gomp_spinlock_unlock(&node->lock);

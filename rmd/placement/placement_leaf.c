@@ -42,20 +42,20 @@ static void release_lent_cores(struct rmd_work *w, struct rmd_entry *e)
         }
 }
 
-static bool run_has_core(const struct rmd_run *run, int core)
+static bool range_has_core(const struct rmd_range *range, int core)
 {
-    return core >= (int)run->first && core < (int)(run->first + run->cores);
+    return core >= (int)range->first && core < (int)(range->first + range->cores);
 }
 
-static int compare_runs(const void *a, const void *b)
+static int compare_ranges(const void *a, const void *b)
 {
-    const struct rmd_run *x = a, *y = b;
+    const struct rmd_range *x = a, *y = b;
     if (x->cores != y->cores)
         return x->cores < y->cores ? -1 : 1;
     return x->first > y->first ? -1 : 1; /* of equals the last: ranges grow upwards */
 }
 
-/* The process's ranges in w->runs, the shortest first, that with its main thread's core last of
+/* The process's ranges in w->ranges, the shortest first, that with its main thread's core last of
  * all. */
 static unsigned find_runs(struct rmd_work *w, const struct rmd_entry *e)
 {
@@ -64,19 +64,19 @@ static unsigned find_runs(struct rmd_work *w, const struct rmd_entry *e)
         unsigned c = w->cores[i];
         if (w->owner[c] != (int)e->process)
             continue;
-        if (n && w->runs[n - 1].first + w->runs[n - 1].cores == c)
-            w->runs[n - 1].cores++;
+        if (n && w->ranges[n - 1].first + w->ranges[n - 1].cores == c)
+            w->ranges[n - 1].cores++;
         else
-            w->runs[n++] = (struct rmd_run){c, 1};
+            w->ranges[n++] = (struct rmd_range){c, 1};
     }
     if (n < 2)
         return n;
-    qsort(w->runs, n, sizeof *w->runs, compare_runs);
+    qsort(w->ranges, n, sizeof *w->ranges, compare_ranges);
     for (unsigned i = 0; i + 1 < n; i++)
-        if (run_has_core(&w->runs[i], w->procs[e->process].main_core)) {
-            struct rmd_run kept = w->runs[i];
-            memmove(&w->runs[i], &w->runs[i + 1], (n - 1 - i) * sizeof *w->runs);
-            w->runs[n - 1] = kept;
+        if (range_has_core(&w->ranges[i], w->procs[e->process].main_core)) {
+            struct rmd_range kept = w->ranges[i];
+            memmove(&w->ranges[i], &w->ranges[i + 1], (n - 1 - i) * sizeof *w->ranges);
+            w->ranges[n - 1] = kept;
             break;
         }
     return n;
@@ -91,10 +91,10 @@ static int appeal_of(struct rmd_work *w, const struct rmd_group *g, unsigned c)
 }
 
 /* From one end of the range, as long as its process has too many. */
-static void trim_run(struct rmd_work *w, struct rmd_entry *e, const struct rmd_run *run,
+static void trim_range(struct rmd_work *w, struct rmd_entry *e, const struct rmd_range *range,
                      bool at_top)
 {
-    unsigned low = run->first, high = run->first + run->cores;
+    unsigned low = range->first, high = range->first + range->cores;
     while (e->have > e->want && low < high) {
         unsigned c = at_top ? high - 1 : low;
         if ((int)c == w->procs[e->process].main_core) {
@@ -114,24 +114,24 @@ static void trim_run(struct rmd_work *w, struct rmd_entry *e, const struct rmd_r
 static void release_run_ends(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
 {
     unsigned n = find_runs(w, e), i = 0;
-    for (; i < n && w->runs[i].cores <= e->have - e->want; i++)
-        for (unsigned c = 0; c < w->runs[i].cores; c++)
-            release_core(w, e, w->runs[i].first + c);
-    const struct rmd_run *where = NULL;
+    for (; i < n && w->ranges[i].cores <= e->have - e->want; i++)
+        for (unsigned c = 0; c < w->ranges[i].cores; c++)
+            release_core(w, e, w->ranges[i].first + c);
+    const struct rmd_range *where = NULL;
     int best = -1;
     bool at_top = true;
     for (; i < n && best < 2 && e->have > e->want; i++) {
-        const struct rmd_run *run = &w->runs[i];
-        int below = appeal_of(w, g, run->first - 1),
-            above = appeal_of(w, g, run->first + run->cores);
-        if (run->cores <= e->have - e->want || (below <= best && above <= best))
+        const struct rmd_range *range = &w->ranges[i];
+        int below = appeal_of(w, g, range->first - 1),
+            above = appeal_of(w, g, range->first + range->cores);
+        if (range->cores <= e->have - e->want || (below <= best && above <= best))
             continue;
         best = above >= below ? above : below;
         at_top = above >= below;
-        where = run;
+        where = range;
     }
     if (where)
-        trim_run(w, e, where, at_top);
+        trim_range(w, e, where, at_top);
 }
 
 /* --- taking */
@@ -186,21 +186,21 @@ static void take_preferred_cores(struct rmd_work *w, const struct rmd_group *g)
     }
 }
 
-/* The free ranges are bins, numbered as in w->runs. */
+/* The free ranges are bins, numbered as in w->ranges. */
 static unsigned find_gaps(struct rmd_work *w, const struct rmd_group *g)
 {
     unsigned n = 0;
     for (unsigned c = g->first; c < g->end; c++) {
         if (w->owner[c] >= 0)
             continue;
-        if (n && w->runs[n - 1].first + w->runs[n - 1].cores == c)
-            w->runs[n - 1].cores++;
+        if (n && w->ranges[n - 1].first + w->ranges[n - 1].cores == c)
+            w->ranges[n - 1].cores++;
         else
-            w->runs[n++] = (struct rmd_run){c, 1};
+            w->ranges[n++] = (struct rmd_range){c, 1};
     }
     rmd_bins_begin(&w->bins, g->end - g->first);
     for (unsigned i = n; i--;) {
-        w->bins.space[i] = w->runs[i].cores;
+        w->bins.space[i] = w->ranges[i].cores;
         rmd_bins_add(&w->bins, (int)i);
     }
     return n;
@@ -215,12 +215,12 @@ static void take_in_gaps(struct rmd_work *w, const struct rmd_group *g)
             int gap = rmd_bins_best(&w->bins, e->want - e->have);
             if (gap == RMD_NO_BIN && (gap = rmd_bins_largest(&w->bins)) == RMD_NO_BIN)
                 break;
-            unsigned before = e->have, first = w->runs[gap].first;
-            for (unsigned k = 0; k < w->runs[gap].cores && e->have < e->want; k++)
+            unsigned before = e->have, first = w->ranges[gap].first;
+            for (unsigned k = 0; k < w->ranges[gap].cores && e->have < e->want; k++)
                 seize_core(w, e, first + k);
-            inv_assert(e->have - before <= w->runs[gap].cores);
-            w->runs[gap].first += e->have - before;
-            w->runs[gap].cores -= e->have - before;
+            inv_assert(e->have - before <= w->ranges[gap].cores);
+            w->ranges[gap].first += e->have - before;
+            w->ranges[gap].cores -= e->have - before;
             rmd_bins_use(&w->bins, gap, e->have - before);
         }
     }

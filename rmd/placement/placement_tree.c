@@ -485,7 +485,7 @@ static size_t lay_out_arrays(struct rmd_work *w, char *at)
     w->order = carve_array(&at, &total, most, sizeof *w->order);
     w->counts = carve_array(&at, &total, cores + 1, sizeof *w->counts);
     w->sorted = carve_array(&at, &total, cores, sizeof *w->sorted);
-    w->runs = carve_array(&at, &total, cores, sizeof *w->runs);
+    w->ranges = carve_array(&at, &total, cores, sizeof *w->ranges);
     return total;
 }
 

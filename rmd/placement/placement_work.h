@@ -35,7 +35,7 @@ struct rmd_cell {
     int next; /* of the same entry */
 };
 
-struct rmd_run {
+struct rmd_range {
     unsigned first, cores;
 };
 
@@ -66,7 +66,7 @@ struct rmd_work {
     unsigned ncells;
     unsigned *order, *counts;
     int *sorted; /* cells of an entry */
-    struct rmd_run *runs;
+    struct rmd_range *ranges;
     struct rmd_bins bins; /* children by their free cores; in a leaf, free ranges by their length */
 };
 

@@ -13,7 +13,7 @@
  * order as well; LLVM's runtime does not either.)
  *
  * The words are the ints behind ws->ordered_team_ids, which upstream allocates, clears and frees.
- * A word has the number of the last chunk that had its turn there (token_of), so the turn is passed
+ * A word has the number of the last chunk that had its turn there (turn_of), so the turn is passed
  * by one exchange; and a bit that asks for a wake-up.
  *
  * A hand-over to a thread that has left its core costs as much as some ten short chunks.  So
@@ -75,18 +75,18 @@ static inline bool has_order (const struct gomp_team *team)
 
 enum { TURN_ASLEEP = INT_MIN }; /* in a word: its thread is asleep, or about to be */
 
-static inline int token_of (unsigned long chunk)
+static inline int turn_of (unsigned long chunk)
 {
     return (int)((chunk + 1) & INT_MAX); /* 0 is in the words at first */
 }
 
 /* Division of 64 bits takes several times as long, and no loop has as many chunks. */
-static inline int *slot_of (const struct gomp_thread *thr, unsigned long chunk)
+static inline int *turn_word (const struct gomp_thread *thr, unsigned long chunk)
 {
     unsigned n = thr->ts.team->nthreads;
     inv_assert(n > 1);
-    unsigned long slot = chunk <= UINT_MAX ? (unsigned)chunk % n : chunk % n;
-    return (int *)&thr->ts.work_share->ordered_team_ids[slot];
+    unsigned long index = chunk <= UINT_MAX ? (unsigned)chunk % n : chunk % n;
+    return (int *)&thr->ts.work_share->ordered_team_ids[index];
 }
 
 /* The number of the chunk that a thread has.  Static loops: chunk k belongs to thread number
@@ -112,9 +112,9 @@ static inline unsigned count_sleepers (struct gomp_work_share *ws)
 }
 
 /* acquire: partner is gomp_ordered_last's exchange; ordered regions see each other's work */
-static inline bool turn_has_come (int *slot, int token)
+static inline bool turn_has_come (int *word, int turn)
 {
-    return (__atomic_load_n(slot, MEMMODEL_ACQUIRE) & ~TURN_ASLEEP) == token;
+    return (__atomic_load_n(word, MEMMODEL_ACQUIRE) & ~TURN_ASLEEP) == turn;
 }
 
 void gomp_ordered_begin (struct gomp_work_share *ws, bool single)
@@ -122,7 +122,7 @@ void gomp_ordered_begin (struct gomp_work_share *ws, bool single)
     ws->single_iterations = single;
     ws->turn_sleepers = 0;
     ws->ordered_cur = 0;
-    ws->ordered_team_ids[0] = (unsigned)token_of(0); /* published with the work share */
+    ws->ordered_team_ids[0] = (unsigned)turn_of(0); /* published with the work share */
 }
 
 /* Under the work share's lock, with a chunk that was claimed under it: guided loops.  Those of
@@ -146,13 +146,13 @@ void gomp_ordered_last (void)
         return;
     thr->ts.static_trip |= LOOP_TURN_OVER;
     unsigned long next = own_chunk(thr) + 1;
-    int *slot = slot_of(thr, next);
+    int *word = turn_word(thr, next);
     /* release: partner is turn_has_come.  An exchange: either this sees that the thread is asleep
      * or that one's compare-and-swap fails (sleep_until_turn) */
-    int before = __atomic_exchange_n(slot, token_of(next), MEMMODEL_ACQ_REL);
-    inv_assert((before & ~TURN_ASLEEP) != token_of(next)); /* a turn comes once */
+    int before = __atomic_exchange_n(word, turn_of(next), MEMMODEL_ACQ_REL);
+    inv_assert((before & ~TURN_ASLEEP) != turn_of(next)); /* a turn comes once */
     if (before & TURN_ASLEEP)
-        gomp_unpark(slot, 1);
+        gomp_unpark(word, 1);
 }
 
 void gomp_ordered_next (void)
@@ -211,10 +211,10 @@ static __thread struct {
 #define pace GOMP_OWN(pace)
 
 /* Look for the turn for a while. */
-static bool keep_core (int *slot, int token)
+static bool keep_core (int *word, int turn)
 {
     for (unsigned i = 0; i < looks; i++) {
-        if (turn_has_come(slot, token)) {
+        if (turn_has_come(word, turn)) {
             looks = looks < LOOKS_MOST / 2 ? looks * 2 : LOOKS_MOST;
             return true;
         }
@@ -226,34 +226,34 @@ static bool keep_core (int *slot, int token)
 
 /* The turn goes through threads that are asleep.  They will want this core soon: with
  * OMP_WAIT_POLICY=passive do_wait would lend it in between, for microseconds. */
-static bool keep_idle_core (int *slot, int token)
+static bool keep_idle_core (int *word, int turn)
 {
     if (gomp_spin_count_var > 0 || !inv_managed() || inv_hold == INV_HOLD_NONE)
         return false;
     for (unsigned i = 0; i < LOOKS_MOST && !gomp_core_needed(); i++) {
-        if (turn_has_come(slot, token))
+        if (turn_has_come(word, turn))
             return true;
         cpu_relax();
     }
     return false;
 }
 
-static void sleep_until_turn (struct gomp_work_share *ws, int *slot, int token)
+static void sleep_until_turn (struct gomp_work_share *ws, int *word, int turn)
 {
     uint64_t now = inv_now_ns();
     pace.computed_ns = pace.claimed_ns ? now - pace.claimed_ns : SHORT_NS;
     __atomic_add_fetch(&ws->turn_sleepers, 1, MEMMODEL_RELAXED);
-    while (!turn_has_come(slot, token)) {
-        int value = __atomic_load_n(slot, MEMMODEL_RELAXED);
-        if ((value & ~TURN_ASLEEP) == token)
+    while (!turn_has_come(word, turn)) {
+        int value = __atomic_load_n(word, MEMMODEL_RELAXED);
+        if ((value & ~TURN_ASLEEP) == turn)
             continue;
         /* Fails when gomp_ordered_last has just been here. */
         if (!(value & TURN_ASLEEP) &&
-            !__atomic_compare_exchange_n(slot, &value, value | TURN_ASLEEP, false,
+            !__atomic_compare_exchange_n(word, &value, value | TURN_ASLEEP, false,
                                          MEMMODEL_RELAXED, MEMMODEL_RELAXED))
             continue;
-        if (!keep_idle_core(slot, token))
-            do_wait(slot, value | TURN_ASLEEP);
+        if (!keep_idle_core(word, turn))
+            do_wait(word, value | TURN_ASLEEP);
     }
     unsigned before = __atomic_fetch_sub(&ws->turn_sleepers, 1, MEMMODEL_RELAXED);
     inv_assert(before > 0);
@@ -261,10 +261,10 @@ static void sleep_until_turn (struct gomp_work_share *ws, int *slot, int token)
 }
 
 /* The same as keep_core, and learn whether this thread waits for more than half of its time. */
-static bool keep_core_timed (int *slot, int token)
+static bool keep_core_timed (int *word, int turn)
 {
     uint64_t start = inv_now_ns();
-    bool came = keep_core(slot, token);
+    bool came = keep_core(word, turn);
     uint64_t now = inv_now_ns(), since = pace.sampled_ns, chunks = pace.sample_every;
     pace.sampled_ns = now;
     pace.sample_in = pace.sample_every = SAMPLE_EVERY;
@@ -286,16 +286,16 @@ void gomp_ordered_sync (void)
     if (!has_order(thr->ts.team) || (thr->ts.static_trip & LOOP_TURN_OVER))
         return;
     unsigned long chunk = own_chunk(thr);
-    int *slot = slot_of(thr, chunk), token = token_of(chunk);
-    if (turn_has_come(slot, token))
+    int *word = turn_word(thr, chunk), turn = turn_of(chunk);
+    if (turn_has_come(word, turn))
         return;
     struct gomp_work_share *ws = thr->ts.work_share;
     if (count_sleepers(ws) == 0) {
         bool timed = ws->sched == GFS_DYNAMIC && --pace.sample_in == 0;
-        if (timed ? keep_core_timed(slot, token) : keep_core(slot, token))
+        if (timed ? keep_core_timed(word, turn) : keep_core(word, turn))
             return;
     }
-    sleep_until_turn(ws, slot, token);
+    sleep_until_turn(ws, word, turn);
 }
 
 void GOMP_ordered_start (void)
