@@ -15,7 +15,7 @@
 enum {
     ENTRIES = 256,
     CALM_EXECUTIONS = 16, /* split executions without a theft until the loop is static again */
-    SHORTEST_NS = 5000,  /* parts shorter than this are not worth stealing from */
+    SHORTEST_NS = 5000, /* parts shorter than this are not worth stealing from */
     TOLERATED_PERCENT = 10,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * suspended.h - contexts (context.h) that do not run: those that wait on the carrier that they ran on, and
- * those that are ready for any carrier (carrier.h).
+ * suspended.h - contexts (context.h) that do not run: those that wait on the carrier that they ran
+ * on, and those that are ready for any carrier (carrier.h).
  */
 #ifndef GOMP_SUSPENDED_H
 #define GOMP_SUSPENDED_H 1

@@ -55,19 +55,26 @@ static int compare_ranges(const void *a, const void *b)
     return x->first > y->first ? -1 : 1; /* of equals the last: ranges grow upwards */
 }
 
+/* Adds a core that is above all of the first n ranges.  Returns how many ranges there are then. */
+static unsigned append_core(struct rmd_work *w, unsigned n, unsigned c)
+{
+    if (n && w->ranges[n - 1].first + w->ranges[n - 1].cores == c) {
+        w->ranges[n - 1].cores++;
+        return n;
+    }
+    w->ranges[n] = (struct rmd_range){c, 1};
+    return n + 1;
+}
+
 /* The process's ranges in w->ranges, the shortest first, that with its main thread's core last of
  * all. */
-static unsigned find_runs(struct rmd_work *w, const struct rmd_entry *e)
+static unsigned find_ranges(struct rmd_work *w, const struct rmd_entry *e)
 {
     unsigned n = 0;
     for (unsigned i = e->first; i < e->end; i++) {
         unsigned c = w->cores[i];
-        if (w->owner[c] != (int)e->process)
-            continue;
-        if (n && w->ranges[n - 1].first + w->ranges[n - 1].cores == c)
-            w->ranges[n - 1].cores++;
-        else
-            w->ranges[n++] = (struct rmd_range){c, 1};
+        if (w->owner[c] == (int)e->process)
+            n = append_core(w, n, c);
     }
     if (n < 2)
         return n;
@@ -92,7 +99,7 @@ static int appeal_of(struct rmd_work *w, const struct rmd_group *g, unsigned c)
 
 /* From one end of the range, as long as its process has too many. */
 static void trim_range(struct rmd_work *w, struct rmd_entry *e, const struct rmd_range *range,
-                     bool at_top)
+                       bool at_top)
 {
     unsigned low = range->first, high = range->first + range->cores;
     while (e->have > e->want && low < high) {
@@ -111,9 +118,9 @@ static void trim_range(struct rmd_work *w, struct rmd_entry *e, const struct rmd
     }
 }
 
-static void release_run_ends(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
+static void release_range_ends(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
 {
-    unsigned n = find_runs(w, e), i = 0;
+    unsigned n = find_ranges(w, e), i = 0;
     for (; i < n && w->ranges[i].cores <= e->have - e->want; i++)
         for (unsigned c = 0; c < w->ranges[i].cores; c++)
             release_core(w, e, w->ranges[i].first + c);
@@ -190,14 +197,9 @@ static void take_preferred_cores(struct rmd_work *w, const struct rmd_group *g)
 static unsigned find_gaps(struct rmd_work *w, const struct rmd_group *g)
 {
     unsigned n = 0;
-    for (unsigned c = g->first; c < g->end; c++) {
-        if (w->owner[c] >= 0)
-            continue;
-        if (n && w->ranges[n - 1].first + w->ranges[n - 1].cores == c)
-            w->ranges[n - 1].cores++;
-        else
-            w->ranges[n++] = (struct rmd_range){c, 1};
-    }
+    for (unsigned c = g->first; c < g->end; c++)
+        if (w->owner[c] < 0)
+            n = append_core(w, n, c);
     rmd_bins_begin(&w->bins, g->end - g->first);
     for (unsigned i = n; i--;) {
         w->bins.space[i] = w->ranges[i].cores;
@@ -236,7 +238,7 @@ static void shrink_entry(struct rmd_work *w, const struct rmd_group *g, struct r
     if (e->want < e->have && w->holders)
         release_lent_cores(w, e);
     if (e->want < e->have)
-        release_run_ends(w, g, e);
+        release_range_ends(w, g, e);
 }
 
 static void grow_entries(struct rmd_work *w, const struct rmd_group *g)
