@@ -193,7 +193,8 @@ static bool is_bound_by_default(void)
 }
 
 /* Lets the process run on all cores of the domain, if its launcher has bound it to some of them by
- * default. */
+ * default.  Its threads are pinned to the cores that they hold, also if it has no region of our OpenMP
+ * runtime: the kernel would wake a rank that slept for a file on the core where another rank waits. */
 static void widen_mask(void)
 {
     if (!is_bound_by_default())
@@ -205,9 +206,11 @@ static void widen_mask(void)
     }
     struct inv_cpus cpus;
     inv_wide_cpus(&cpus);
-    if (!inv_cpus_equal(&inv_process.own_mask, &inv_process.wide_mask) &&
-        inv_cpus_set(0, &cpus) != 0)
+    if (inv_cpus_equal(&inv_process.own_mask, &inv_process.wide_mask))
+        return;
+    if (inv_cpus_set(0, &cpus) != 0)
         inv_process.wide_mask = inv_process.own_mask;
+    inv_pinning_enable(); /* its first hold is still to come */
 }
 
 static void join_once(int rank, int size, int local_size)

@@ -25,6 +25,18 @@ def test_a_rank_that_its_launcher_has_bound_sees_its_own_core_and_computes_on_al
     assert "2 at once" in done.stdout and done.stderr == ""
 
 
+def test_a_rank_without_openmp_that_its_launcher_has_bound_runs_on_the_core_that_it_holds(
+        build, make_variable, run_program, top, tmp_path):
+    """Otherwise the kernel wakes one that slept for a file where another one waits by spinning."""
+    mpicc, mpiexec = make_variable("OPENMPI_MPICC"), make_variable("OPENMPI_MPIEXEC")
+    if not mpicc:
+        pytest.skip("configured without openmpi")
+    program = tmp_path / "one_cpu"
+    run_program([mpicc, "-O1", "-o", program, top / "testsuite/mpi/programs/one_cpu.c"])
+    done = run_program([build / "invade", TWO_CORES, "--", mpiexec, "-n", 2, program])
+    assert sorted(done.stdout.splitlines()) == [f"cpus {cpu}" for cpu in sorted(TWO_CPUS)]
+
+
 LOOK = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
 
 
