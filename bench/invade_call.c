@@ -99,7 +99,7 @@ static void look_into_queue(void)
 {
     struct message m;
     if (msgrcv(sh->queue, &m, MESSAGE_BYTES, TO_CLIENT, IPC_NOWAIT) >= 0)
-        fail("a message from nobody");
+        fail("an unexpected message");
 }
 
 static void reinvade(void)

@@ -50,8 +50,7 @@ struct rmd_client_report {
 };
 
 /* The reports of our own user's domain; the caller frees them with rmd_client_reports_free.  NULL,
- * with
- * *count 0, when there are none.  *error: 0; -1, with errno, when the rmd cannot be asked. */
+ * with *count 0, when there are none.  *error: 0; -1, with errno, when the rmd cannot be asked. */
 struct rmd_client_report *rmd_client_reports(const char *name, unsigned *count, int *error);
 void rmd_client_reports_free(struct rmd_client_report *reports, unsigned count);
 

@@ -105,7 +105,7 @@ static const struct argp_option options[] = {
      "keep users to their cores by affinity (default), cpuset, or none", 0},
     {"enforce-on", OPT_KEY + RMD_KEY_ENFORCE_ON, "PROCESSES", 0,
      "on processes that have joined and their descendants (descendants, the default), or on all "
-     "processes of a user who has joined ones (user)", 0},
+     "processes of a user with a process that has joined (user)", 0},
     {"cgroup", OPT_KEY + RMD_KEY_CGROUP, "DIR", 0,
      "where cpusets are made (default auto: below rmd's own control group)", 0},
     {"check-interval-ms", OPT_KEY + RMD_KEY_CHECK_INTERVAL, "MS", 0,

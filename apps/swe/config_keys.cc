@@ -103,8 +103,8 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
     auto &r = c.run;
     k.push_back(
         {"run.parallel", choice(r.parallel, {"tasks", "owner", "loop"}), 0, 0, FREE,
-         "a task each cluster; clusters fixed to threads; or a loop over clusters, each for "
-         "whoever is free"});
+         "a task each cluster; clusters fixed to threads; or a loop over clusters, each "
+         "for the next free thread"});
     k.push_back({"run.cut", &r.cut, 0, 20, FREE,
                  "bisections of the quarters before ranks get their parts of the curve"});
     k.push_back({"run.parts", &r.parts, 1, MOST_PARTS, FREE,

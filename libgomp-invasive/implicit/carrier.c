@@ -15,7 +15,7 @@
 #include "unheld.h"
 #include <string.h>
 
-enum { MOST_SPARES = 64 };
+enum { MOST_SPARES = 64 }; /* contexts kept for the next region: more than the implicit tasks of most */
 
 struct gomp_carrier {
     struct gomp_suspended here; /* contexts that wait; the first member */
@@ -299,7 +299,7 @@ static bool loop_needed (const struct gomp_carrier *c)
 /* Calls another core, now and then, if a context is ready here beside `self`. */
 static void call_others (struct gomp_carrier *c, const struct gomp_context *self)
 {
-    enum { CALL_EVERY = 16 };
+    enum { CALL_EVERY = 16 }; /* a call is some system calls, and what is ready here may be run here soon */
     if (++c->looks % CALL_EVERY == 0 && !gomp_region_is_alone(self->region) && gomp_suspended_any_ready(&c->here))
         gomp_want_cores();
 }
@@ -412,7 +412,7 @@ static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct g
  * the list and come back.  True: it is open. */
 static bool arrive_alone (struct gomp_carrier *c, struct gomp_region *region, const int *addr, int val)
 {
-    enum { LOOKS = 32 };
+    enum { LOOKS = 32 }; /* as long as a switch of contexts and back */
     if (c->arrivals.count > 0 || !gomp_suspended_is_empty(&c->here) ||
         gomp_region_may_start(region) || loop_needed(c)) {
         add_arrival(c, region);
@@ -644,7 +644,7 @@ bool gomp_contexts_waiting (void)
 
 bool gomp_contexts_any_ready (void)
 {
-    enum { OTHERS_EVERY = 256 };
+    enum { OTHERS_EVERY = 256 }; /* it reads lines that other cores write */
     if (!gomp_suspended_all())
         return false;
     if (gomp_suspended_any_ready(gomp_own_suspended) || gomp_contexts_are_ready())

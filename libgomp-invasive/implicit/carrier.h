@@ -99,6 +99,7 @@ struct gomp_carriers_view {
     struct gomp_region *region; /* of one of them */
 };
 extern struct gomp_carriers_view gomp_carriers_inspect (void);
+/* For the child of a fork: of all contexts only the caller's is left. */
 extern void gomp_carriers_forget (void);
 #pragma GCC visibility pop
 #endif

@@ -13,7 +13,7 @@
 enum {
     CHECKPOINT_EVERY = 32, /* tasks that run at once between two looks whether the core is asked
                               back */
-    MOST_CHILDREN = 8192,  /* of one task, before it is made to wait for predecessors of more */
+    MOST_CHILDREN = 8192,  /* unfinished; a task with more waits for them before it makes the next (too_many_children) */
     MOST_NESTED = 64,      /* tasks that run at once, each within the one before; a power of two */
 };
 

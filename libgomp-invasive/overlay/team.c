@@ -443,6 +443,7 @@ static void assign_to_nested_workers (struct gomp_region *region)
  * asks. */
 static bool may_have_both (const gomp_simple_barrier_t *dock)
 {
+    /* Writer: a master, once. */
     static _Atomic(const gomp_simple_barrier_t *) first;
     const gomp_simple_barrier_t *now = atomic_load_explicit(&first, memory_order_relaxed);
     if (now)

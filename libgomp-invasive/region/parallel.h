@@ -22,7 +22,7 @@ extern struct gomp_team_settings {
     bool adaptive; /* INVASIVE_TEAM=adaptive, in a process that is to be managed */
     bool dyn_ours; /* the program has not said itself that sizes may vary (OMP_DYNAMIC); adaptive mode has */
     /* The default team is one thread, since there is one core, or each has a few ranks: a region of one thread makes
-     * the process join the resource manager all the same, and its thread is bound. */
+     * the process join the resource manager all the same, and its thread is pinned. */
     bool single_threads_join;
 } gomp_team_settings;
 /* The limit for the region that the calling thread begins; 0: none. */

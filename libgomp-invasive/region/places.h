@@ -12,6 +12,7 @@ struct gomp_place_choice {
     unsigned place, partition_off, partition_len;
 };
 extern struct gomp_place_choice gomp_place_of (const struct gomp_region_start *, unsigned id);
+/* The calling thread runs on the CPUs of this place from now on; 0: where it runs already. */
 extern void gomp_bind_self (unsigned place);
 #pragma GCC visibility pop
 #endif

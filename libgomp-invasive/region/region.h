@@ -122,7 +122,7 @@ struct gomp_region {
 #define GOMP_UNFINISHED_ONE (UINT64_C(1) << 32)
 #define GOMP_INSIDE_ONE UINT64_C(1)
 
-/* Regions that idle workers look at.  Its elements are set under the lock and read without; NULL: none.  Both they and
+/* Regions that idle workers look at.  Its elements are set under the lock, by masters that make a struct of a region, and read without; NULL: none.  Both they and
  * `high` stay as they are once set: the struct of a region that is over is used again for another one. */
 extern struct gomp_registry {
     _Atomic unsigned high;
@@ -238,6 +238,7 @@ struct gomp_ended {
     unsigned count;
     uint64_t numbers[GOMP_VACANT_WORDS];
 };
+/* Tells the region of the implicit tasks that have ended here, at least one; none are in it afterwards. */
 extern void gomp_region_count_ended (struct gomp_ended *);
 
 /* --- waiting inside */

@@ -17,8 +17,8 @@ const unsigned short gomp_pool_size[GOMP_POOL_CLASSES] = GOMP_POOL_SIZES;
 __thread struct gomp_pool *gomp_own_pool;
 #define gomp_own_pool GOMP_OWN(gomp_own_pool)
 
-/* Batches of free blocks, and what is left of the chunk that new blocks are cut from.  Under lock,
- * which is held for a few instructions. */
+/* Batches of free blocks, and what is left of the chunk that new blocks are cut from.  Writers: any
+ * thread that makes or frees a task, under lock, which is held for a few instructions. */
 static struct {
     _Atomic int lock;
     struct gomp_pool_block *batches[GOMP_POOL_CLASSES];

@@ -9,7 +9,7 @@ struct gomp_thread_supply gomp_thread_supply;
 
 void gomp_thread_refused (void)
 {
-    enum { REFUSED_NS = 10000000 };
+    enum { REFUSED_NS = 10000000 }; /* a limit on threads is likely to last as long */
     atomic_store_explicit(&gomp_thread_supply.refused_until, inv_now_ns() + REFUSED_NS, memory_order_relaxed);
 }
 

@@ -16,7 +16,7 @@
 static struct {
     /* Read when a region begins. */
     _Atomic uint32_t armed; /* futex; set by gomp_progress_arm, cleared by the watchdog */
-    _Atomic bool started;
+    _Atomic bool started;  /* writer: the thread that starts the watchdog, and the child of a fork */
     _Atomic bool initial_ended; /* has the initial thread?  It writes this, seq_cst */
     const struct gomp_watch *watch; /* written when the library is loaded */
     /* Written by workers while they have work, relaxed: how often threads with a hold have taken
@@ -104,7 +104,7 @@ void gomp_progress_initial_ends (void)
  * watchdog ends the process when it has no other thread. */
 static void end_with_program (void)
 {
-    enum { LOOK_NS = 20000000 };
+    enum { LOOK_NS = 20000000 }; /* so much longer may a process last; a look reads /proc */
     const struct timespec pause = {0, LOOK_NS};
     nanosleep(&pause, NULL);
     if (only_ours_left())

@@ -22,8 +22,8 @@ struct inv_pulled {
 };
 #define INV_NONE_PULLED ((struct inv_pulled){0, -1, -1})
 
-/* The calling thread, which is about to sleep, pulls a thread of the process that waits for a
- * processor on its core, if threads do so often and no other process of the domain uses cores.
+/* The caller is about to sleep.  If threads of the process often wait for a processor, and no other
+ * process of the domain uses cores, the caller pulls one of them to its core.
  * For each sleep; looks at the threads 10 ms apart at least.  Any thread of a managed process; also
  * where threads are not pinned, and does nothing then.
  *   among_own  threads of the process compute without a hold, beside those that hold the cores:

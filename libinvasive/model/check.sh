@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
 # check.sh - check core.pml and tokens.pml with spin, part by part and in full (no bitstate
-# hashing), and then break the protocols on purpose, in each way that somebody once did or could:
+# hashing), and then break the protocols on purpose, in each way that is known or likely:
 # the models must find every one, or they check less than they say.
 #
 #   check.sh [--quick] [DIRECTORY]

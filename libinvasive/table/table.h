@@ -71,9 +71,8 @@ enum inv_mode {
  *                         the owner
  *   bit  33      handed   taken on behalf of a thread of the holder that sleeps in MPI and
  *                         has not begun to hold it yet
- *   bit  34      returned rmd has made the thread in absent_tid the holder again, and the thread
- * may
- *                         not know yet (inv_core_return_to)
+ *   bit  34      returned rmd has made the thread in absent_tid the holder again, and the
+ *                         thread may not know yet (inv_core_return_to)
  *   bits 40..63  epoch    changes with every transition (no ABA)
  */
 typedef uint64_t inv_word;

@@ -10,14 +10,11 @@
  * Nothing is reordered, nor lost without being counted:
  * - A thread reserves a cell, writes the event into it as an *intent*, changes the core's word, and
  *   marks the cell as done (or void, when another thread has changed the word first).  If the
- * thread is
- *   killed in between, the intent is there, and the word itself tells whether it has changed: its
- * epoch
- *   counts changes, so the events of a core form a chain without a gap (old fields, new fields,
- * epoch).
+ *   thread is killed in between, the intent is there, and the word itself tells whether it has
+ *   changed: its epoch counts changes, so the events of a core form a chain without a gap (old
+ *   fields, new fields, epoch).
  * - The cell's first word says that the cell is complete: it is written last (release).  The
- * reader,
- *   which acquires that word, clears it before it gives the cell back.
+ *   reader, which acquires that word, clears it before it gives the cell back.
  * - A full ring makes its writers wait for the reader.  After a second in which the reader makes no
  *   progress, events are counted as lost until it goes on.  rmd never waits: if its own ring has no
  *   room an event is lost at once, and counted.

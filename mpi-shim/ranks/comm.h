@@ -60,6 +60,7 @@ static inline void shim_forget_comm(const MPI_Comm *comm)
     if (comm)
         shim_comm_drop(*comm);
 }
+/* Forgets all communicators, when MPI ends. */
 void shim_comm_drop_all(void);
 /* There is a new managed group: unmanaged communicators may be managed from now on. */
 void shim_comms_recheck(void);

@@ -102,9 +102,8 @@ struct rmd_domain_rules {
 struct rmd_domain *rmd_domain_new(const struct rmd_domain_options *options);
 void rmd_domain_free(struct rmd_domain *domain);
 
-/* rmd_domain_set_rules - sets the rules, copied, for later decisions.  The domain has none before
- * the
- *                        first call.
+/* rmd_domain_set_rules - sets the rules, copied, for later decisions.  The domain has none
+ *                        before the first call.
  * rmd_domain_reconfigured - decides by the rules at once. */
 void rmd_domain_set_rules(struct rmd_domain *domain, const struct rmd_domain_rules *rules);
 void rmd_domain_reconfigured(struct rmd_domain *domain);

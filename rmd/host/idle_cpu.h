@@ -24,17 +24,13 @@ struct rmd_idle_cpu;
 
 /*
  * rmd_idle_cpu_open - makes a watch of these CPUs, which does not run yet.  *fd is an eventfd,
- * which the
- *       caller closes; it is readable when one of the CPUs was idle.  NULL with errno.
+ *       which the caller closes; it is readable when one of the CPUs was idle.  NULL with errno.
  * rmd_idle_cpu_watch - runs the watch until it finds an idle CPU, which it reports once.  The
- * pauses
- *       between wake-ups grow up to 32 ms.  anew: they are the shortest ones for about a second,
- * since the
- *       last report was of use.
+ *       pauses between wake-ups grow up to 32 ms.  anew: they are the shortest ones for about a
+ *       second, since the last report was of use.
  * rmd_idle_cpu_pause - stops the watch for now.
  * rmd_idle_cpu_close - frees the watch, which may be NULL; *fd stays open.  The watch's threads end
- * when
- *       they run next: the caller does not wait.
+ *       when they run next: the caller does not wait.
  * One thread of the caller at a time.
  */
 struct rmd_idle_cpu *rmd_idle_cpu_open(const struct inv_cpus *cpus, int *fd);

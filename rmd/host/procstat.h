@@ -60,8 +60,7 @@ struct rmd_followed {
 #define RMD_FOLLOWED_NONE {.time_fd = -1, .state_fd = -1}
 
 /* rmd_thread_follow - opens the files of this thread of this process.  False: there is no such
- * thread, or
- *                     no descriptor is left; *thread is none then.
+ *                     thread, or no descriptor is left; *thread is none then.
  * rmd_thread_unfollow - closes them. */
 bool rmd_thread_follow(struct rmd_followed *thread, pid_t pid, pid_t tid);
 void rmd_thread_unfollow(struct rmd_followed *thread);

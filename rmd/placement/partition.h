@@ -12,8 +12,7 @@ enum { RMD_NO_PART = -1 };
  *   load   load of each process, > 0, in any unit; other values, or not finite: unknown
  *   cores  > 0
  *   core   of each process.  In: its present core, 0 .. cores - 1; other values: none.  Out: its
- * next
- *          core; RMD_NO_PART for all processes if a load is unknown or no division is even
+ *          next core; RMD_NO_PART for all processes if a load is unknown or no division is even
  *   order  scratch array of n numbers
  * A division is even if no core has more than 1.1 times the mean load.  An even division is kept.
  * A pure function, of at most n * n + n * cores steps.

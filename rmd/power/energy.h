@@ -54,9 +54,9 @@ void rmd_energy_open(struct rmd_energy *energy, const char *root, unsigned cores
  *                   counter takes to wrap (minutes).  If a counter has vanished, no more is counted
  *                   from then on, and the log says so.
  * rmd_energy_leave - looks at the process for the last time.
- *   told_ns  for a process that has ended: its processor time by its own record, which is believed
- * as far
- *            as it is possible.  (The record of a process that was killed has too little)
+ *   told_ns  for a process that has ended: its processor time by its own record, which is
+ *            believed as far as it is possible.  (The record of a process that was killed has too
+ *            little)
  */
 void rmd_energy_join(struct rmd_energy *energy, struct rmd_energy_share *share, pid_t pid);
 void rmd_energy_sample(struct rmd_energy *energy);

@@ -62,13 +62,12 @@ static inline bool rmd_starts_trace(const struct inv_request *r)
  * answer.c
  * rmd_server_refuse - tells the client why there is no answer.
  * rmd_server_answer - answers a well-formed request of an admitted client.  carries: a file for a
- * trace
- *                     came with it.
+ *                     trace came with it.
  * rmd_server_continue_sending - sends the next part of an answer that is being sent.
  * rmd_server_send_events - sends the events that the client has not got, as far as its socket has
- * room. rmd_server_send_end_event - sends the last event to a client that follows, if its socket
- * has
- *                             room.  why: "": rmd ends.
+ *                     room.
+ * rmd_server_send_end_event - sends the last event to a client that follows, if its socket has
+ *                     room.  why: "": rmd ends.
  * True: the connection has done its work, and the caller closes it.
  */
 void rmd_server_refuse(struct connection *c, enum inv_status status, const char *message);

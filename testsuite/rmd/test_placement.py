@@ -32,7 +32,7 @@ MACHINES = ["core:1 pu:1", "core:6 pu:1", LAPTOP, DESKTOP, "package:2 core:12 pu
 
 
 class Placer(Asked):
-    """testsuite/rmd_placement."""
+    """testsuite/rmd/programs/rmd_placement."""
 
     def machine(self, description, smt="each"):
         """apart of each core"""

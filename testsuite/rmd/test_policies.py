@@ -22,7 +22,7 @@ RULES = settings(derandomize=True, deadline=None, database=None, max_examples=15
 
 
 class Program(Asked):
-    """testsuite/rmd_policy."""
+    """testsuite/rmd/programs/rmd_policy."""
 
     def decide(self, policy, case, loss=0.05):
         ncores, needs = case

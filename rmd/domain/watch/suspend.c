@@ -26,11 +26,11 @@
 #include <string.h>
 
 enum {
-    FIRST_NS = 1000000,
+    FIRST_NS = 1000000, /* pause after the first look: cores are to be free within 10 ms */
     /* The number of looks that follow each other soon, and read the state of each thread: processor
      * times are those of the last tick. */
     EARLY_LOOKS = 30,
-    LAST_NS = 50000000,
+    LAST_NS = 50000000, /* the longest pause: a thread that ignores the suspension is seen as late */
     COST_PART = 50, /* later the processor time of a look is at most this part of the time until the next one */
     RUNS_PART = 20, /* a process computes if its threads took this part of the time since the last look */
 };
