@@ -3,12 +3,14 @@
 #ifndef SWE_CONFIG_H
 #define SWE_CONFIG_H
 
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+#include "../lib/config/keys.h"
 
 namespace swe {
+
+using namespace apps;
 
 enum class Precision { SINGLE, DOUBLE };
 enum class Flux { RUSANOV, AUGMENTED };
@@ -106,17 +108,6 @@ struct Config {
     double width() const { return domain.nx * domain.square; }
     double height() const { return domain.ny * domain.square; }
 };
-
-// One line an error: `FILE:LINE: KEY = VALUE: what is wrong, and what is right`.
-class ConfigError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
-
-// What came from a file or a command line, made fit for a message: without control characters, and
-// "..." in place of what follows after `longest` bytes.
-constexpr std::size_t PRINTABLE = 80;
-std::string printable(std::string_view text, std::size_t longest = PRINTABLE);
 
 // Reads a TOML file; `overrides` are words of the command line, `grid.max_depth=12`, which count
 // more than the file.  Names of files that are read (scenario.bathymetry, scenario.faults) are

@@ -2,7 +2,6 @@
 // config_keys.cc - the table of all keys; see config_keys.h.
 #include "config_keys.h"
 
-#include <charconv>
 #include "grid/triangle.h"
 
 namespace swe {
@@ -12,12 +11,6 @@ constexpr bool STATE = true, FREE = false; // may it change when a checkpoint is
 constexpr double FAR = 1e9;                // m
 constexpr double LONG = 1e9;               // s
 constexpr int DEEPEST = 2 * LATTICE_BITS - 1;
-
-template <class Enum> Choice choice(Enum &value, std::vector<std::string> words)
-{
-    return {std::move(words), [&value] { return static_cast<int>(value); },
-            [&value](int word) { value = static_cast<Enum>(word); }};
-}
 
 Choice scenario_name(std::string &name)
 {
@@ -176,14 +169,6 @@ void scenario_keys(std::vector<Key> &k, Config &c)
          "of its upper edge, or the end of that from which it goes along the strike"});
 }
 
-std::string one_of(const std::vector<std::string> &words)
-{
-    std::string text = "one of";
-    for (std::size_t i = 0; i < words.size(); i++)
-        text += (i ? ", \"" : " \"") + words[i] + '"';
-    return text;
-}
-
 } // namespace
 
 std::vector<Key> config_keys(Config &config)
@@ -197,74 +182,6 @@ std::vector<Key> config_keys(Config &config)
     output_keys(keys, config);
     scenario_keys(keys, config);
     return keys;
-}
-
-std::string Key::range() const
-{
-    if (std::holds_alternative<bool *>(target))
-        return "true or false";
-    if (std::holds_alternative<std::string *>(target))
-        return "a string";
-    if (std::holds_alternative<InputFile>(target))
-        return "the name of a file, a string";
-    if (const Choice *c = std::get_if<Choice>(&target))
-        return one_of(c->words);
-    if (std::holds_alternative<double *>(target))
-        return "a number from " + toml_number(lowest) + " to " + toml_number(highest);
-    const bool is_list = std::holds_alternative<Integers *>(target);
-    return (is_list ? "a list of integers from " : "an integer from ") +
-           std::to_string(static_cast<long>(lowest)) + " to " +
-           std::to_string(static_cast<long>(highest));
-}
-
-std::string table_of(const std::string &key)
-{
-    auto dot = key.find('.');
-    return dot == std::string::npos ? "" : key.substr(0, dot);
-}
-
-std::string toml_number(double value)
-{
-    char text[64];
-    auto end = std::to_chars(text, text + sizeof text, value).ptr;
-    return std::string(text, end);
-}
-
-std::string toml_string(const std::string &text)
-{
-    std::string quoted = "\"";
-    for (char c : text) {
-        if (c == '"' || c == '\\')
-            quoted += '\\';
-        quoted += c;
-    }
-    return quoted + '"';
-}
-
-std::string toml_value(const Target &target)
-{
-    struct Writer {
-        std::string operator()(double *v) const { return toml_number(*v); }
-        std::string operator()(int *v) const { return std::to_string(*v); }
-        std::string operator()(long *v) const { return std::to_string(*v); }
-        std::string operator()(unsigned *v) const { return std::to_string(*v); }
-        std::string operator()(bool *v) const { return *v ? "true" : "false"; }
-        std::string operator()(std::string *v) const { return toml_string(*v); }
-        std::string operator()(Integers *v) const
-        {
-            std::string text;
-            for (int number : *v)
-                text += (text.empty() ? "" : ", ") + std::to_string(number);
-            return '[' + text + ']';
-        }
-        std::string operator()(InputFile v) const { return toml_string(*v.name); }
-        std::string operator()(const Choice &v) const
-        {
-            int word = v.get();
-            return toml_string(word < 0 ? "" : v.words[static_cast<std::size_t>(word)]);
-        }
-    };
-    return std::visit(Writer(), target);
 }
 
 } // namespace swe

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include "output/failure.h"
-#include "parallel/announce.h"
+#include "../lib/output/failure.h"
+#include "../lib/announce.h"
 #include "scenario/bed/tree_bed.h"
 
 namespace swe {
+
+using namespace apps;
 
 template <class Real>
 Simulation<Real>::Simulation(const Config &config, const Scenario &scenario, MPI_Comm comm)

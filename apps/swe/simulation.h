@@ -40,7 +40,8 @@ public:
     ~Simulation();
 
     void add(std::unique_ptr<Watcher> watcher) { watchers.push_back(std::move(watcher)); }
-    // Throws CommonError (output/failure.h) when there is no step that the water is stable with.
+    // Throws CommonError (lib/output/failure.h) when there is no step that the water is stable
+    // with.
     void run();
 
     const Config &config() const { return rules; }

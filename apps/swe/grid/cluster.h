@@ -15,12 +15,14 @@
 #include <cstdint>
 #include <memory>
 #include <vector>
-#include "aligned.h"
+#include "../../lib/aligned.h"
 #include "patch.h"
 #include "topology.h"
 #include "unset.h"
 
 namespace swe {
+
+using namespace apps;
 
 // A subtree: `levels` bisections below a root, by the bits of path, highest first.
 struct Node {

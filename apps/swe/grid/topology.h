@@ -12,11 +12,13 @@
 
 #include <cstdint>
 #include <vector>
-#include "aligned.h"
+#include "../../lib/aligned.h"
 #include "patch.h"
 #include "unset.h"
 
 namespace swe {
+
+using namespace apps;
 
 // Side s of cell c is number 3 * c + s.
 struct Topology {

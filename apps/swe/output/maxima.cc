@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <limits>
 #include "../config_keys.h"
-#include "files.h"
+#include "../../lib/output/files.h"
 #include "places.h"
 
 namespace swe {
+
+using namespace apps;
 
 namespace {
 

@@ -10,10 +10,12 @@
 #include <limits>
 #include <sstream>
 #include <zlib.h>
-#include "files.h"
+#include "../../lib/output/files.h"
 #include "checkpoint/identity.h"
 
 namespace swe {
+
+using namespace apps;
 
 namespace {
 

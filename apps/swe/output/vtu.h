@@ -14,10 +14,12 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "failure.h"
+#include "../../lib/output/failure.h"
 #include "snapshot.h"
 
 namespace swe {
+
+using namespace apps;
 
 // Throws OutputError if NAME.pvd is not of this state (that of checkpoints), so that a run that
 // goes on cannot add frames to it.

@@ -13,16 +13,18 @@
 #include "../studies/record.h"
 #include "../studies/recording.h"
 #include "checkpoint/checkpoint.h"
-#include "failure.h"
-#include "files.h"
+#include "../../lib/output/failure.h"
+#include "../../lib/output/files.h"
 #include "maxima.h"
 #include "places.h"
-#include "progress.h"
+#include "../../lib/output/progress.h"
 #include "raster/raster.h"
 #include "snapshot.h"
 #include "vtu.h"
 
 namespace swe {
+
+using namespace apps;
 
 namespace {
 

@@ -14,10 +14,12 @@
 #include <cstdint>
 #include <vector>
 #include "../config.h"
-#include "../grid/aligned.h"
+#include "../../lib/aligned.h"
 #include "../grid/patch.h"
 
 namespace swe {
+
+using namespace apps;
 
 // The neighbours of each cell in a patch, as a step needs them: 5 bytes a cell.
 struct FvLinks {

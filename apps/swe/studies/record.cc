@@ -6,10 +6,12 @@
 #include <cstring>
 #include <fstream>
 #include <set>
-#include "../output/failure.h"
+#include "../../lib/output/failure.h"
 #include "recording.h"
 
 namespace swe {
+
+using namespace apps;
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 #include "../../cells/machine.h"
-#include "../parallel/announce.h"
+#include "../../lib/announce.h"
 #include "../parallel/schedule.h"
 #include "recording.h"
 #ifdef SWE_TBB

@@ -21,11 +21,11 @@
 
 #include "../grid/patch.h"
 #include "../output/checkpoint/checkpoint.h"
-#include "../output/files.h"
+#include "../../lib/output/files.h"
 #include "../output/checkpoint/manifest.h"
 #include "../output/maxima.h"
 #include "../output/places.h"
-#include "../output/progress.h"
+#include "../../lib/output/progress.h"
 #include "../output/raster/raster.h"
 #include "../output/vtu.h"
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <mpi.h>
-#include "../output/failure.h"
+#include "../../lib/output/failure.h"
 #include "../scenario/noise.h"
 #include "../simulation.h"
 #include "promises.h"

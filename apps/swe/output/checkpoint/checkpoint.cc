@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
-#include "../files.h"
+#include "../../../lib/output/files.h"
 #include "manifest.h"
 #include "../raster/netcdf_file.h"
 
 namespace swe {
+
+using namespace apps;
 
 namespace fs = std::filesystem;
 

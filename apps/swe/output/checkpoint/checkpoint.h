@@ -12,10 +12,12 @@
 
 #include <functional>
 #include <string>
-#include "../failure.h"
+#include "../../../lib/output/failure.h"
 #include "../snapshot.h"
 
 namespace swe {
+
+using namespace apps;
 
 // Collective over comm, the ranks of the state.  Writes directory/checkpoint-STEP.  Checkpoints of
 // later steps are of a run that this one replaces (it went on from an earlier checkpoint, or

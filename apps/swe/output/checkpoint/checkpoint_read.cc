@@ -11,12 +11,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include "../files.h"
+#include "../../../lib/output/files.h"
 #include "manifest.h"
 #include "../raster/netcdf_file.h"
 #include "../../grid/patch.h"
 
 namespace swe {
+
+using namespace apps;
 
 namespace {
 

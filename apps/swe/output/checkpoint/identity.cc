@@ -3,9 +3,11 @@
 #include "identity.h"
 
 #include <sstream>
-#include "../failure.h"
+#include "../../../lib/output/failure.h"
 
 namespace swe {
+
+using namespace apps;
 
 namespace {
 

@@ -4,9 +4,11 @@
 
 #include <sstream>
 #include <zlib.h>
-#include "../failure.h"
+#include "../../../lib/output/failure.h"
 
 namespace swe {
+
+using namespace apps;
 
 namespace {
 

@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 #include <netcdf.h>
-#include "../failure.h"
+#include "../../../lib/output/failure.h"
 
 namespace swe {
+
+using namespace apps;
 
 // All functions throw OutputError.
 class NetcdfFile {

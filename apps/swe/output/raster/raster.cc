@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include "../files.h"
+#include "../../../lib/output/files.h"
 #include "../checkpoint/identity.h"
 #include "../places.h"
 
 namespace swe {
+
+using namespace apps;
 
 namespace {
 

@@ -13,11 +13,13 @@
 #include <string>
 #include <vector>
 #include "../../scenario/projection.h"
-#include "../failure.h"
+#include "../../../lib/output/failure.h"
 #include "netcdf_file.h"
 #include "../snapshot.h"
 
 namespace swe {
+
+using namespace apps;
 
 // What of the domain is drawn, and how finely.
 struct RasterShape {

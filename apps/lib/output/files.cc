@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "failure.h"
 
-namespace swe {
+namespace apps {
 
 namespace fs = std::filesystem;
 
@@ -140,4 +140,4 @@ std::string read_whole_file(const std::string &path)
     }
 }
 
-} // namespace swe
+} // namespace apps

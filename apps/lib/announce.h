@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // announce.h - the one thing that this program may tell a resource manager, if there is one.
-#ifndef SWE_PARALLEL_ANNOUNCE_H
-#define SWE_PARALLEL_ANNOUNCE_H
+#ifndef APPS_LIB_ANNOUNCE_H
+#define APPS_LIB_ANNOUNCE_H
 
-#include "../../../include/invasive.h"
+#include "../../include/invasive.h"
 
 #pragma weak inv_announce_workload
 #pragma weak inv_reinvade
 
-namespace swe {
+namespace apps {
 
 // Any unit, the same on all ranks.  Nothing where the program runs stock.
 inline void announce_workload(double work)
@@ -26,5 +26,5 @@ inline void announce_and_wait(double work)
         inv_reinvade(&need, INV_BLOCKING, nullptr);
 }
 
-} // namespace swe
+} // namespace apps
 #endif

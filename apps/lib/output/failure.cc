@@ -2,7 +2,7 @@
 // failure.cc - see failure.h.
 #include "failure.h"
 
-namespace swe {
+namespace apps {
 
 void all_together(MPI_Comm comm, const std::function<void()> &work)
 {
@@ -38,4 +38,4 @@ void on_rank_0(MPI_Comm comm, const std::function<void()> &work)
     });
 }
 
-} // namespace swe
+} // namespace apps

@@ -3,12 +3,12 @@
 //
 // Contents go to a temporary name, to the disk, and only then to their name: a run that is killed,
 // or a disk that is full, leaves the file that was there before.
-#ifndef SWE_OUTPUT_FILES_H
-#define SWE_OUTPUT_FILES_H
+#ifndef APPS_LIB_FILES_H
+#define APPS_LIB_FILES_H
 
 #include <string>
 
-namespace swe {
+namespace apps {
 
 // All of these throw OutputError, with path and reason.
 
@@ -47,5 +47,5 @@ void remove_file(const std::string &path);
 // Waits until the file or directory is on the disk.
 void sync_path(const std::string &path);
 
-} // namespace swe
+} // namespace apps
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // progress.h - one line that says how far the simulation is, how fast, and how long it will take.
-#ifndef SWE_OUTPUT_PROGRESS_H
-#define SWE_OUTPUT_PROGRESS_H
+#ifndef APPS_LIB_PROGRESS_H
+#define APPS_LIB_PROGRESS_H
 
 #include <chrono>
 #include <cstdio>
 #include <functional>
 #include <string>
 
-namespace swe {
+namespace apps {
 
 // On a terminal the line is rewritten five times a second at most; elsewhere, as in a log file,
 // there is a new one every ten seconds.  Not enabled (other ranks than 0, output.progress =
@@ -53,5 +53,5 @@ private:
 // h:mm:ss, or "?" of what is not finite.
 std::string hours(double seconds);
 
-} // namespace swe
+} // namespace apps
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // aligned.h - vectors that begin at a multiple of a cache line and of the widest vector register.
-#ifndef SWE_GRID_ALIGNED_H
-#define SWE_GRID_ALIGNED_H
+#ifndef APPS_LIB_ALIGNED_H
+#define APPS_LIB_ALIGNED_H
 
 #include <cstddef>
 #include <new>
 #include <vector>
 
-namespace swe {
+namespace apps {
 
 constexpr std::size_t ALIGNMENT = 64;
 
@@ -26,5 +26,5 @@ template <class T> struct AlignedAllocator {
 
 template <class T> using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
-} // namespace swe
+} // namespace apps
 #endif

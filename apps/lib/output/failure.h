@@ -3,8 +3,8 @@
 //
 // A rank that cannot write must not leave the others waiting in the next collective call.  What
 // ranks do on their own is therefore done in all_together(), after which all go on or none does.
-#ifndef SWE_OUTPUT_FAILURE_H
-#define SWE_OUTPUT_FAILURE_H
+#ifndef APPS_LIB_FAILURE_H
+#define APPS_LIB_FAILURE_H
 
 // The C++ bindings, which MPI has given up, do not compile without warnings.
 #ifndef OMPI_SKIP_MPICXX
@@ -19,7 +19,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace swe {
+namespace apps {
 
 // what() is a whole message: what was tried, on which file, and why it failed.
 class OutputError : public std::runtime_error {
@@ -41,5 +41,5 @@ void all_together(MPI_Comm comm, const std::function<void()> &work);
 // The same where only rank 0 has something to do.
 void on_rank_0(MPI_Comm comm, const std::function<void()> &work);
 
-} // namespace swe
+} // namespace apps
 #endif

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <unistd.h>
 
-namespace swe {
+namespace apps {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::string hours(double seconds)
     return text;
 }
 
-} // namespace swe
+} // namespace apps
