@@ -3,7 +3,7 @@
 // at all depths; and does exactly one triangle contain each point (triangle.h)?
 #include "../scenario/bed/tree_bed.h"
 #include "../scenario/noise.h"
-#include "promises.h"
+#include "../../lib/promises.h"
 
 using namespace swe;
 

@@ -3,7 +3,7 @@
 // (galerkin_mesh.h).
 #include <random>
 #include "galerkin_mesh.h"
-#include "promises.h"
+#include "../../lib/promises.h"
 
 using namespace swe;
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "promises.h"
+#include "../../lib/promises.h"
 #include "temporary.h"
 
 using namespace swe;

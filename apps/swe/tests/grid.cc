@@ -14,7 +14,7 @@
 #include <set>
 #include "../grid/grid.h"
 #include "../grid/orientation.h"
-#include "promises.h"
+#include "../../lib/promises.h"
 
 using namespace swe;
 

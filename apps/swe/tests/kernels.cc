@@ -10,7 +10,7 @@
 #include "../solver/friction.h"
 #include "../solver/flux/rusanov.h"
 #include "../solver/synthetic_grid.h"
-#include "promises.h"
+#include "../../lib/promises.h"
 
 using namespace swe;
 

@@ -7,7 +7,7 @@
 #include "../scenario/faults/faults.h"
 #include "../scenario/projection.h"
 #include "../scenario/faults/uplift.h"
-#include "promises.h"
+#include "../../lib/promises.h"
 
 using namespace swe;
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include "../scenario/faults/okada.h"
 #include "../scenario/scenario.h"
-#include "promises.h"
+#include "../../lib/promises.h"
 #include "temporary.h"
 
 using namespace swe;

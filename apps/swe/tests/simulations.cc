@@ -10,7 +10,7 @@
 #include "../simulation.h"
 #include "../studies/record.h"
 #include "../studies/recording.h"
-#include "promises.h"
+#include "../../lib/promises.h"
 #include "temporary.h"
 
 using namespace swe;

@@ -8,7 +8,7 @@
 #include "../../lib/output/failure.h"
 #include "../scenario/noise.h"
 #include "../simulation.h"
-#include "promises.h"
+#include "../../lib/promises.h"
 
 using namespace swe;
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <mpi.h>
 #include "../simulation.h"
-#include "promises.h"
+#include "../../lib/promises.h"
 
 using namespace swe;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // promises.h - a test program is a list of promises.  --list prints their names, a name checks that
 // one, nothing checks all; the program returns 1 when one is broken, and says what was expected.
-#ifndef SWE_TESTS_PROMISES_H
-#define SWE_TESTS_PROMISES_H
+#ifndef APPS_LIB_PROMISES_H
+#define APPS_LIB_PROMISES_H
 
 #include <cmath>
 #include <cstdio>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace swe {
+namespace apps {
 
 // Counts what fails in one promise.
 class Check {
@@ -83,5 +83,5 @@ inline int run_promises(int argc, char **argv, const std::vector<Promise> &promi
     return all && known ? 0 : 1;
 }
 
-} // namespace swe
+} // namespace apps
 #endif
