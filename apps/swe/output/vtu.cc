@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <limits>
 #include <sstream>
-#include <zlib.h>
 #include "../../lib/output/files.h"
+#include "../../lib/output/vtk.h"
 #include "checkpoint/identity.h"
 
 namespace swe {
@@ -19,12 +19,6 @@ using namespace apps;
 
 namespace {
 
-constexpr std::size_t BLOCK = std::size_t{1} << 20; // of an array, compressed by itself
-
-const char *const FILE_ATTRIBUTES =
-    "version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\""
-    " compressor=\"vtkZLibDataCompressor\"";
-
 // Around the state in the series.
 const char *const COMMENT_BEGIN = "<!-- configuration:\n";
 const char *const COMMENT_END = "-->\n";
@@ -32,72 +26,16 @@ const char *const COMMENT_END = "-->\n";
 // A line of the series: its time, and its file without the ending.
 const char *const FRAME_READ = "<DataSet timestep=\"%lf\" part=\"0\" file=\"%199[^.\"].pvtu";
 
-struct CellArray {
-    const char *type, *name;
-};
-constexpr CellArray CELL_ARRAYS[] = {
+const std::vector<VtkArray> CELL_ARRAYS = {
     {"Float64", "h"},       {"Float64", "hu"},  {"Float64", "hv"},    {"Float64", "bed"},
     {"Float64", "surface"}, {"UInt8", "depth"}, {"Int32", "cluster"}, {"Int32", "rank"},
 };
-
-std::string format(const char *pattern, double number)
-{
-    char text[40];
-    std::snprintf(text, sizeof text, pattern, number);
-    return text;
-}
 
 std::string format_byte(char c)
 {
     char text[3];
     std::snprintf(text, sizeof text, "%02x", static_cast<unsigned char>(c));
     return text;
-}
-
-void append_base64(std::string &text, const unsigned char *bytes, std::size_t size)
-{
-    static constexpr char DIGITS[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    text.reserve(text.size() + (size + 2) / 3 * 4);
-    for (std::size_t i = 0; i < size; i += 3) {
-        const unsigned three = bytes[i] << 16 | (i + 1 < size ? bytes[i + 1] << 8 : 0) |
-                               (i + 2 < size ? bytes[i + 2] : 0);
-        text += DIGITS[three >> 18];
-        text += DIGITS[three >> 12 & 63];
-        text += i + 1 < size ? DIGITS[three >> 6 & 63] : '=';
-        text += i + 2 < size ? DIGITS[three & 63] : '=';
-    }
-}
-
-// Header (number of blocks, size of a block, size of a last shorter one or 0, sizes when
-// compressed), then the compressed blocks; each of the two is base64 on its own.
-std::string encode(const void *data, std::size_t size)
-{
-    const auto *bytes = static_cast<const unsigned char *>(data);
-    const std::size_t blocks = (size + BLOCK - 1) / BLOCK;
-    std::vector<std::uint64_t> header{blocks, BLOCK, size % BLOCK};
-    std::vector<unsigned char> compressed;
-    for (std::size_t first = 0; first < size; first += BLOCK) {
-        const std::size_t length = std::min(BLOCK, size - first), before = compressed.size();
-        uLongf room = compressBound(length);
-        compressed.resize(before + room);
-        if (compress2(compressed.data() + before, &room, bytes + first, length, 1) != Z_OK)
-            throw OutputError("zlib cannot compress: out of memory");
-        compressed.resize(before + room);
-        header.push_back(room);
-    }
-    std::string text;
-    append_base64(text, reinterpret_cast<const unsigned char *>(header.data()),
-                  header.size() * sizeof header[0]);
-    append_base64(text, compressed.data(), compressed.size());
-    return text;
-}
-
-template <class T> void append_array(std::string &xml, const char *type, const char *name,
-                                     const std::vector<T> &data, const char *more = "")
-{
-    xml += std::string("<DataArray type=\"") + type + "\" Name=\"" + name + "\"" + more +
-           " format=\"binary\">" + encode(data.data(), data.size() * sizeof(T)) + "</DataArray>\n";
 }
 
 // The points of all cells, each once.  Neighbours compute the same numbers for the corners that
@@ -160,11 +98,11 @@ void append_cells(std::string &xml, const Snapshot &snapshot)
         ends[c] = 3 * static_cast<std::int64_t>(c + 1);
     xml += "<Piece NumberOfPoints=\"" + std::to_string(points.xyz.size() / 3) +
            "\" NumberOfCells=\"" + std::to_string(cells) + "\">\n<Points>\n";
-    append_array(xml, "Float64", "points", points.xyz, " NumberOfComponents=\"3\"");
+    append_vtk_array(xml, "Float64", "points", points.xyz, " NumberOfComponents=\"3\"");
     xml += "</Points>\n<Cells>\n";
-    append_array(xml, "Int64", "connectivity", points.of_corners);
-    append_array(xml, "Int64", "offsets", ends);
-    append_array(xml, "UInt8", "types", std::vector<std::uint8_t>(cells, 5)); // VTK_TRIANGLE
+    append_vtk_array(xml, "Int64", "connectivity", points.of_corners);
+    append_vtk_array(xml, "Int64", "offsets", ends);
+    append_vtk_array(xml, "UInt8", "types", std::vector<std::uint8_t>(cells, 5)); // VTK_TRIANGLE
     xml += "</Cells>\n";
 }
 
@@ -179,44 +117,20 @@ void append_cell_data(std::string &xml, const Snapshot &snapshot)
                                                 &snapshot.bed, &surface};
     xml += "<CellData Scalars=\"surface\">\n";
     for (int i = 0; i < 5; i++)
-        append_array(xml, CELL_ARRAYS[i].type, CELL_ARRAYS[i].name, *reals[i]);
-    append_array(xml, "UInt8", "depth",
-                 std::vector<std::uint8_t>(snapshot.depth.begin(), snapshot.depth.end()));
-    append_array(xml, "Int32", "cluster", snapshot.cluster);
-    append_array(xml, "Int32", "rank", std::vector<std::int32_t>(cells, snapshot.rank));
+        append_vtk_array(xml, CELL_ARRAYS[i].type, CELL_ARRAYS[i].name, *reals[i]);
+    append_vtk_array(xml, "UInt8", "depth",
+                     std::vector<std::uint8_t>(snapshot.depth.begin(), snapshot.depth.end()));
+    append_vtk_array(xml, "Int32", "cluster", snapshot.cluster);
+    append_vtk_array(xml, "Int32", "rank", std::vector<std::int32_t>(cells, snapshot.rank));
     xml += "</CellData>\n";
 }
 
 std::string piece(const Snapshot &snapshot)
 {
-    std::string xml = std::string("<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" ") +
-                      FILE_ATTRIBUTES + ">\n<UnstructuredGrid>\n<FieldData>\n";
-    append_array(xml, "Float64", "TimeValue", std::vector<double>{snapshot.time},
-                 " NumberOfTuples=\"1\"");
-    xml += "</FieldData>\n";
+    std::string xml = begin_vtk_piece(snapshot.time);
     append_cells(xml, snapshot);
     append_cell_data(xml, snapshot);
-    return xml + "</Piece>\n</UnstructuredGrid>\n</VTKFile>\n";
-}
-
-std::string piece_name(const std::string &frame, int rank)
-{
-    return frame + "-" + std::to_string(rank) + ".vtu";
-}
-
-std::string pieces_together(const std::string &frame, int ranks)
-{
-    std::string xml = std::string("<?xml version=\"1.0\"?>\n<VTKFile type=\"PUnstructuredGrid\" ") +
-                      FILE_ATTRIBUTES + ">\n<PUnstructuredGrid GhostLevel=\"0\">\n<PPoints>\n" +
-                      "<PDataArray type=\"Float64\" Name=\"points\" NumberOfComponents=\"3\"/>\n" +
-                      "</PPoints>\n<PCellData Scalars=\"surface\">\n";
-    for (const CellArray &array : CELL_ARRAYS)
-        xml +=
-            std::string("<PDataArray type=\"") + array.type + "\" Name=\"" + array.name + "\"/>\n";
-    xml += "</PCellData>\n";
-    for (int rank = 0; rank < ranks; rank++)
-        xml += "<Piece Source=\"" + piece_name(frame, rank) + "\"/>\n";
-    return xml + "</PUnstructuredGrid>\n</VTKFile>\n";
+    return xml + VTK_PIECE_END;
 }
 
 std::string series_path(const std::string &directory, const std::string &name)
@@ -275,7 +189,7 @@ VtuSeries::VtuSeries(const std::string &where, const std::string &name_, const s
         if (!resume_time || !std::filesystem::exists(path()))
             return;
         read();
-        const auto later = std::remove_if(frames.begin(), frames.end(), [&](const Frame &frame) {
+        const auto later = std::remove_if(frames.begin(), frames.end(), [&](const VtkFrame &frame) {
             return frame.time > *resume_time;
         });
         if (later == frames.end())
@@ -303,30 +217,25 @@ void VtuSeries::read()
 
 void VtuSeries::write() const
 {
-    std::string xml = "<?xml version=\"1.0\"?>\n" + (COMMENT_BEGIN + commented(state)) +
-                      COMMENT_END +
-                      "<VTKFile type=\"Collection\" version=\"1.0\" "
-                      "byte_order=\"LittleEndian\">\n<Collection>\n";
-    for (const Frame &frame : frames)
-        xml += "<DataSet timestep=\"" + format("%.17g", frame.time) + "\" part=\"0\" file=\"" +
-               frame.name + ".pvtu\"/>\n";
-    write_whole_file(path(), xml + "</Collection>\n</VTKFile>\n");
+    write_whole_file(path(),
+                     vtk_collection(frames, COMMENT_BEGIN + commented(state) + COMMENT_END));
 }
 
 void VtuSeries::add(const Snapshot &snapshot)
 {
-    const Frame now{snapshot.time,
-                    name + "-" + format("%08.0f", static_cast<double>(snapshot.step))};
+    const VtkFrame now{snapshot.time, vtk_frame_name(name, snapshot.step)};
     const std::string base = directory + "/";
     on_rank_0(comm, [&] { make_directories(directory); });
     all_together(comm, [&] {
-        write_whole_file(base + piece_name(now.name, snapshot.rank), piece(snapshot));
+        write_whole_file(base + vtk_piece_name(now.name, snapshot.rank), piece(snapshot));
     });
     on_rank_0(comm, [&] {
-        write_whole_file(base + now.name + ".pvtu", pieces_together(now.name, snapshot.ranks));
-        const auto replaced = std::remove_if(frames.begin(), frames.end(), [&](const Frame &frame) {
+        write_whole_file(base + now.name + ".pvtu",
+                         vtk_pieces(now.name, snapshot.ranks, CELL_ARRAYS, "surface"));
+        auto is_replaced = [&](const VtkFrame &frame) {
             return frame.time >= now.time || frame.name == now.name;
-        });
+        };
+        const auto replaced = std::remove_if(frames.begin(), frames.end(), is_replaced);
         frames.erase(replaced, frames.end());
         frames.push_back(now);
         write();

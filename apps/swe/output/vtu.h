@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // vtu.h - the grid and its water as VTK's XML files, for ParaView and tools/pictures.py.
 //
-// A frame is NAME-STEP-RANK.vtu, a piece each rank, and NAME-STEP.pvtu, which puts them together;
-// NAME.pvd is the series of frames with their times; which simulation it is of is in a comment
-// (identity.h).  Arrays are base64 of zlib blocks: a file is XML to any parser, and a fraction of
-// the size of text.  Cells share points: a filter of ParaView that goes from cells to points
-// (contours, warping) then sees one surface and not loose triangles, and points are half as many as
-// cells, not three times.  Only where ranks meet are they double.
-// Format: VTK File Formats, https://docs.vtk.org/en/latest/design_documents/VTKFileFormats.html
+// Files are those of lib/output/vtk.h; which simulation NAME.pvd is of is in a comment (identity.h).
+// Cells share points: a filter of ParaView that goes from cells to points (contours, warping) then
+// sees one surface and not loose triangles, and points are half as many as cells, not three times.
+// Only where ranks meet are they double.
 #ifndef SWE_OUTPUT_VTU_H
 #define SWE_OUTPUT_VTU_H
 
@@ -15,6 +12,7 @@
 #include <string>
 #include <vector>
 #include "../../lib/output/failure.h"
+#include "../../lib/output/vtk.h"
 #include "snapshot.h"
 
 namespace swe {
@@ -44,13 +42,9 @@ public:
     void add(const Snapshot &snapshot);
 
 private:
-    struct Frame {
-        double time;
-        std::string name; // NAME-STEP
-    };
     std::string directory, name, state;
     MPI_Comm comm;
-    std::vector<Frame> frames; // on rank 0
+    std::vector<VtkFrame> frames; // on rank 0
 
     std::string path() const;
     void read();
