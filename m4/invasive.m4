@@ -275,6 +275,28 @@ AC_SUBST([TBB_LIBS])
 INV_FOUND([apps/swe], [$inv_swe])
 ])
 
+dnl The gas simulation.  It has the reader of configurations in common with apps/swe, and compresses
+dnl its files as that does.
+AC_DEFUN([INV_EULER], [
+AC_ARG_WITH([euler],
+  [AS_HELP_STRING([--with-euler], [build the gas simulation apps/euler @<:@if its libraries are there@:>@])],
+  [], [with_euler=maybe])
+inv_euler=no
+AS_IF([test "x$with_euler" != xno && test "x$with_mpi" != xno], [
+  AC_MSG_CHECKING([for toml++ and zlib])
+  AS_IF([$PKG_CONFIG --exists 'tomlplusplus >= 3.1' && $PKG_CONFIG --exists zlib],
+    [EULER_CPPFLAGS=`$PKG_CONFIG --cflags tomlplusplus zlib`
+     EULER_LIBS=`$PKG_CONFIG --libs tomlplusplus zlib`
+     inv_euler="toml++ `$PKG_CONFIG --modversion tomlplusplus`"],
+    [AS_IF([test "x$with_euler" != xmaybe],
+       [INV_MISSING([what --with-euler needs (toml++, zlib)], [libtomlplusplus-dev zlib1g-dev])])])
+  AC_MSG_RESULT([$inv_euler])])
+AM_CONDITIONAL([EULER], [test "x$inv_euler" != xno])
+AC_SUBST([EULER_CPPFLAGS])
+AC_SUBST([EULER_LIBS])
+INV_FOUND([apps/euler], [$inv_euler])
+])
+
 dnl The source of libgomp: a GCC source tree or archive.  By default the newest that the
 dnl distribution has installed for the compiler's major version.
 AC_DEFUN([INV_GCC_SOURCE], [
