@@ -67,7 +67,7 @@ module_folders.add()  # modules that are tested
 # Modules of lib/ that have fixtures or hooks.
 pytest_plugins = [f"lib.{name}" for name in (
     "beside", "building.build", "building.models", "building.runtime_parts", "building.sanitized",
-    "job_programs", "manager.blocked", "manager.hosts", "manager.lending",
+    "building.simulations", "job_programs", "manager.blocked", "manager.hosts", "manager.lending",
     "manager.notifications", "manager.rmd", "manager.service", "mpi", "omp_programs",
     "standard_mpi", "time_limit", "trace_tool")]
 

@@ -3,17 +3,12 @@
 ThreadSanitizer on the project's OpenMP runtime, which then says what synchronises what; see
 test_sanitized_runtime.py.  Messages are under it, too: ranks of a job, with the MPI shim."""
 
-import os
-import subprocess
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
+
+from lib.building.simulations import FOR_MEMORY, Simulation
 
 pytestmark = pytest.mark.full
 
-PARTS = ("*.cc grid/*.cc output/**/*.cc parallel/*.cc scenario/**/*.cc solver/**/*.cc "
-         "studies/*.cc").split()
-PROGRAMS = ("roofline.cc", "replay.cc")  # of their own
 SHORT = ["time.steps=24", "grid.every=2", "grid.split=100", "grid.join=40", "run.cut=1"]
 RUNS = {
     "dam": ["dam_break", "grid.max_depth=11"],
@@ -34,63 +29,9 @@ PARTS_TESTS = ("bathymetry bed galerkin gauges grid kernels okada output scenari
                "steps symmetry").split()
 
 
-class Compiled:
-    """apps/swe with these flags, as the Makefile makes it but in one go."""
-
-    def __init__(self, top, make_variable, where, flags, libraries=()):
-        if not make_variable("SWE_LIBS"):
-            pytest.skip("apps/swe is not built: no toml++ or NetCDF")
-        self.top, self.where = top, where
-        self.compile_words = [
-            "g++", "-std=c++17", "-O1", "-g", "-fopenmp", "-ffp-contract=off",
-            f"-I{top / 'include'}", "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX", "-Wno-psabi",
-            *flags, *make_variable("SWE_CPPFLAGS").split(), *make_variable("MPI_CPPFLAGS").split()]
-        self.link_words = ["g++", *flags, "-fopenmp"]
-        self.libraries = [*make_variable("MPI_LIBS").split(), *make_variable("SWE_LIBS").split(),
-                          *libraries, "-lm"]
-        sources = [file for part in PARTS
-                   for file in sorted((top / "apps/swe").glob(part))
-                   if file.name not in PROGRAMS]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            self.objects = list(pool.map(self.compile, sources))
-
-    def compile(self, source):
-        target = self.where / (source.parent.name + "-" + source.stem + ".o")
-        subprocess.run([*self.compile_words, "-c", source, "-o", target], check=True, timeout=600)
-        return target
-
-    def link(self, name, objects):
-        subprocess.run([*self.link_words, *objects, *self.libraries, "-o", self.where / name],
-                       check=True, timeout=100)
-        return self.where / name
-
-    def program(self, *more):
-        return self.link("swe", [*self.objects, *map(self.compile, more)])
-
-    def other(self, source, *more):
-        """With a main of its own; where it lies in apps/swe."""
-        mine = [self.top / "apps/swe" / source, *more]
-        parts = [file for file in self.objects if file.name != "swe-swe.o"]
-        return self.link(mine[0].stem, [*map(self.compile, mine), *parts])
-
-    def compile_test_of(self, name, *more):
-        return self.other(f"tests/{name}.cc", *more)
-
-
-@pytest.fixture(scope="module")
-def staying(tmp_path_factory):
-    """Plugins of the MPI libraries stay loaded: an unloaded one has no names for its leaks."""
-    file = tmp_path_factory.mktemp("stay") / "stay.cc"
-    file.write_text('extern "C" int dlclose(void *) { return 0; }\n')
-    return file
-
-
-FOR_MEMORY = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-
-
 @pytest.fixture(scope="module")
 def compiled_for_memory(top, make_variable, tmp_path_factory):
-    return Compiled(top, make_variable, tmp_path_factory.mktemp("asan"), FOR_MEMORY)
+    return Simulation("swe", top, make_variable, tmp_path_factory.mktemp("asan"), FOR_MEMORY)
 
 
 @pytest.fixture(scope="module")
@@ -102,13 +43,14 @@ def memory_checked(compiled_for_memory, staying):
 def memory_checked_over_tbb(top, make_variable, staying, tmp_path_factory):
     if not make_variable("TBB_LIBS"):
         pytest.skip("needs package libtbb-dev")
-    return Compiled(top, make_variable, tmp_path_factory.mktemp("tbb"),
-                    [*FOR_MEMORY, "-DSWE_TBB"], make_variable("TBB_LIBS").split()).program(staying)
+    return Simulation("swe", top, make_variable, tmp_path_factory.mktemp("tbb"),
+                      [*FOR_MEMORY, "-DSWE_TBB"],
+                      make_variable("TBB_LIBS").split()).program(staying)
 
 
 @pytest.fixture(scope="module")
 def threads_checked(top, make_variable, tmp_path_factory):
-    return Compiled(top, make_variable, tmp_path_factory.mktemp("tsan"),
+    return Simulation("swe", top, make_variable, tmp_path_factory.mktemp("tsan"),
                     ["-fsanitize=thread", "-Wno-tsan"]).program()
 
 
@@ -118,17 +60,6 @@ def words(top):
         return ["--quiet", top / f"apps/swe/scenarios/{scenario}.toml", *SHORT, *more]
 
     return make
-
-
-@pytest.fixture
-def address_env(tmp_path):
-    """Leaks of the MPI libraries are not reported."""
-    (tmp_path / "theirs").write_text("\n".join(f"leak:{name}" for name in (
-        "libmpich", "libmpi.so", "libopen-pal", "libopen-rte", "libfabric", "libucs", "libucp",
-        "libuct", "libhwloc", "libpmix", "libze_loader", "libpsm")))
-    return {"LSAN_OPTIONS": f"suppressions={tmp_path / 'theirs'}:print_suppressions=0",
-            "UBSAN_OPTIONS": "print_stacktrace=1", "OMP_NUM_THREADS": "3",
-            "OMP_WAIT_POLICY": "passive"}
 
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=[*RUNS])
