@@ -14,8 +14,12 @@ enum {
     CHECKPOINT_EVERY = 32, /* tasks that run at once between two looks whether the core is asked
                               back */
     MOST_CHILDREN = 8192,  /* unfinished; a task with more waits for them before it makes the next (too_many_children) */
+    MOST_URGENT = 8192,    /* tasks with a priority that are queued, of a team */
     MOST_NESTED = 64,      /* tasks that run at once, each within the one before; a power of two */
 };
+
+/* Clauses that may forbid that a task runs at once; few tasks have one. */
+#define WITH_MORE (GOMP_TASK_FLAG_DETACH | GOMP_TASK_FLAG_DEPEND | GOMP_TASK_FLAG_PRIORITY)
 
 /* --- tasks as such */
 
@@ -219,6 +223,37 @@ static int clamp_priority (int priority)
                                                  : priority;
 }
 
+/* Has the task a priority that counts?  OMP_MAX_TASK_PRIORITY is 0 unless the user sets it. */
+static inline bool has_priority (unsigned flags, int priority)
+{
+    return (flags & GOMP_TASK_FLAG_PRIORITY) && clamp_priority(priority) > 0;
+}
+
+/* Each takes memory, and nothing else bounds them. */
+static bool too_many_urgent (struct gomp_team *team)
+{
+    struct gomp_team_tasks *tasks = gomp_team_tasks(team);
+    return tasks &&
+           atomic_load_explicit(&tasks->shared.count, memory_order_relaxed) >= MOST_URGENT;
+}
+
+static inline bool urgent_queued (struct gomp_team *team)
+{
+    struct gomp_team_tasks *tasks;
+    return __builtin_expect(gomp_max_task_priority_var > 0, 0) && (tasks = gomp_team_tasks(team)) &&
+           atomic_load_explicit(&tasks->shared.count, memory_order_relaxed) > 0;
+}
+
+/* A child of the current task runs at once: descendants of higher priority come before it. */
+static void __attribute__((noinline)) run_more_urgent (struct gomp_thread *thr, unsigned flags,
+                                                       int priority)
+{
+    int own = flags & GOMP_TASK_FLAG_PRIORITY ? clamp_priority(priority) : 0;
+    struct gomp_task *task;
+    while ((task = gomp_tasks_find_urgent(thr, own)))
+        gomp_task_execute(gomp_task_slot(thr), task);
+}
+
 /* A child of the current task, its arguments copied. */
 static struct gomp_task *make_deferred (struct gomp_thread *thr, void (*fn) (void *), void *data,
                                         void (*cpyfn) (void *, void *), long arg_size,
@@ -277,19 +312,40 @@ static inline bool too_many_children (struct gomp_task *parent)
                MOST_CHILDREN;
 }
 
-/* Has the task something that it could not have if it ran at once: a detach clause, a priority, or
- * dependences on unfinished siblings? */
+/* Has the task something that it could not have if it ran at once: a detach clause, or dependences
+ * on unfinished siblings? */
 static inline bool must_defer (struct gomp_task *parent, unsigned flags, void **depend)
 {
-    if (__builtin_expect(!(flags & (GOMP_TASK_FLAG_DETACH | GOMP_TASK_FLAG_DEPEND |
-                                    GOMP_TASK_FLAG_PRIORITY)), 1))
-        return false;
     if (flags & GOMP_TASK_FLAG_DETACH)
-        return true;
-    if ((flags & GOMP_TASK_FLAG_PRIORITY) && gomp_max_task_priority_var > 0)
         return true;
     return (flags & GOMP_TASK_FLAG_DEPEND) && parent->depend_hash &&
            !too_many_children(parent) && gomp_deps_pending(parent, depend);
+}
+
+/* Is a child of the current task to be queued, rather than run at once? */
+static inline bool should_queue (struct gomp_team *team, struct gomp_task_slot *slot,
+                                 struct gomp_task *parent, unsigned flags, void **depend,
+                                 int priority)
+{
+    if (__builtin_expect(!(flags & WITH_MORE), 1))
+        return !enough_queued(team, slot) || nests_deep(parent);
+    bool enough = has_priority(flags, priority) ? too_many_urgent(team) : enough_queued(team, slot);
+    return !enough || nests_deep(parent) || must_defer(parent, flags, depend);
+}
+
+/* Runs a task at once that could be queued, so it has no detach clause.  A function of its own, as
+ * the next one, so that their callers save few registers. */
+static void __attribute__((noinline))
+run_after_urgent (struct gomp_thread *thr, void (*fn) (void *), void *data,
+                  void (*cpyfn) (void *, void *), long arg_size, long arg_align, unsigned flags,
+                  void **depend, int priority)
+{
+    struct gomp_task_slot *slot = gomp_task_slot(thr);
+    run_more_urgent(thr, flags, priority);
+    if ((flags & GOMP_TASK_FLAG_DEPEND) && thr->task->depend_hash)
+        gomp_task_maybe_wait_for_dependencies(depend);
+    run_undeferred(thr, slot, fn, data, cpyfn, arg_size, arg_align, flags);
+    after_undeferred(thr->ts.team, slot, true);
 }
 
 /* Runs a task at once in a team of one thread, where only tasks are queued that have to be.  A
@@ -298,6 +354,10 @@ static void __attribute__((noinline)) run_alone (struct gomp_thread *thr, void (
                                                  unsigned flags)
 {
     struct gomp_task_slot *slot = gomp_task_slot_made(thr);
+    if (__builtin_expect(slot && urgent_queued(thr->ts.team), 0) && !thr->task->final_task) {
+        run_after_urgent(thr, fn, data, NULL, 0, 1, flags, NULL, 0);
+        return;
+    }
     run_on_stack(thr, slot, fn, data, NULL, 0, 1, flags);
     if (slot)
         after_undeferred(thr->ts.team, slot, false);
@@ -321,10 +381,13 @@ queue_or_run (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *), l
         slot = gomp_task_slot_made(thr);
         may_queue = if_clause && !parent->final_task;
         if (__builtin_expect(may_queue, 1) &&
-            (!enough_queued(team, slot) || nests_deep(parent) ||
-             must_defer(parent, flags, depend))) {
+            should_queue(team, slot, parent, flags, depend, priority)) {
             create_deferred(thr, fn, data, cpyfn, arg_size, arg_align, flags, depend, priority,
                             detach);
+            return;
+        }
+        if (may_queue && urgent_queued(team)) {
+            run_after_urgent(thr, fn, data, cpyfn, arg_size, arg_align, flags, depend, priority);
             return;
         }
     }
@@ -344,10 +407,9 @@ void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
                 long arg_align, bool if_clause, unsigned flags, void **depend, int priority,
                 void *detach)
 {
-    const unsigned with_more = GOMP_TASK_FLAG_DETACH | GOMP_TASK_FLAG_DEPEND | GOMP_TASK_FLAG_PRIORITY;
     struct gomp_thread *thr = gomp_thread();
     struct gomp_team *team = thr->ts.team;
-    if (team && team->nthreads == 1 && !cpyfn && !(flags & with_more) && !gomp_cancel_var &&
+    if (team && team->nthreads == 1 && !cpyfn && !(flags & WITH_MORE) && !gomp_cancel_var &&
         !nests_deep(thr->task))
         run_alone(thr, fn, data, flags);
     else {

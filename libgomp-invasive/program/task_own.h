@@ -29,7 +29,8 @@ struct gomp_task_own {
     uint8_t memory; /* enum gomp_task_memory */
     uint8_t size_class;
     _Atomic uint8_t detach; /* enum gomp_task_detach */
-    uint8_t traits;         /* GOMP_TRAIT_* */
+    /* GOMP_TRAIT_*.  Relaxed: see gomp_shared_queue_insert, by which any thread adds one. */
+    _Atomic uint8_t traits;
     union {
         /* while it runs: entries of its thread number's queue from here on are descendants */
         int64_t mark;
@@ -38,6 +39,23 @@ struct gomp_task_own {
     struct gomp_dep_node *node; /* its dependences on siblings, or NULL */
     uint64_t code_from_ns;      /* of an implicit task: see gomp_cost_code_begins; 0: not timed */
 };
+
+enum {
+    GOMP_TRAIT_OWN_ARGUMENTS = 1, /* fn_data is a block from malloc */
+    GOMP_TRAIT_REPLACES = 2, /* its parent is that of another child, whose body is over already */
+    GOMP_TRAIT_SHARED = 4    /* a descendant is in the shared queue, or was */
+};
+
+/* Not of a task on a stack, which has none. */
+static inline bool gomp_task_has_trait (const struct gomp_task_own *own, uint8_t trait)
+{
+    return (atomic_load_explicit(&own->traits, memory_order_relaxed) & trait) != 0;
+}
+
+static inline void gomp_task_add_trait (struct gomp_task_own *own, uint8_t trait)
+{
+    atomic_fetch_or_explicit(&own->traits, trait, memory_order_relaxed);
+}
 
 /* In struct gomp_team. */
 struct gomp_team_own {

@@ -64,7 +64,7 @@ void gomp_team_tasks_free (struct gomp_team *team)
     struct gomp_team_tasks *tasks = team->own.tasks;
     if (!tasks)
         return;
-    inv_assert(tasks->used <= tasks->nthreads && tasks->shared_count == 0);
+    inv_assert(tasks->used <= tasks->nthreads && tasks->shared.count == 0);
     for (unsigned i = 0; i < tasks->used; i++) {
         inv_assert(gomp_queue_size(&tasks->used_slot[i]->queue) == 0); /* each task has been run */
         gomp_queue_free(&tasks->used_slot[i]->queue);
@@ -121,14 +121,14 @@ bool gomp_tasks_outstanding (struct gomp_team *team)
 }
 
 /* All loads are seq_cst.  The caller has said that it sleeps, or that it has found no task, by a
- * seq_cst store.  Partners are gomp_queue_push and shared_insert, and the looks of after_queueing
- * after these: a thread whose task is missed here sees what the caller has said. */
+ * seq_cst store.  Partners are gomp_queue_push and gomp_shared_queue_insert, and the looks of
+ * after_queueing after these: a thread whose task is missed here sees what the caller has said. */
 bool gomp_tasks_visible (struct gomp_team *team)
 {
     struct gomp_team_tasks *tasks = __atomic_load_n(&team->own.tasks, __ATOMIC_SEQ_CST);
     if (!tasks)
         return false;
-    if (atomic_load(&tasks->shared_count) > 0)
+    if (atomic_load(&tasks->shared.count) > 0)
         return true;
     unsigned used = atomic_load(&tasks->used);
     for (unsigned i = 0; i < used; i++)
@@ -152,7 +152,8 @@ struct gomp_task *gomp_task_alloc (size_t arg_size, size_t arg_align)
     struct gomp_task *task = gomp_pool_alloc(class);
     task->own.memory = GOMP_MEMORY_POOL;
     task->own.size_class = (uint8_t)class;
-    task->own.traits = apart ? GOMP_TRAIT_OWN_ARGUMENTS : 0;
+    atomic_store_explicit(&task->own.traits, apart ? GOMP_TRAIT_OWN_ARGUMENTS : 0,
+                          memory_order_relaxed);
     uintptr_t at = (uintptr_t)task + head;
     if (apart)
         at = (uintptr_t)(task->fn_data = gomp_malloc(arg_size + arg_align - 1 + sizeof(void *)));
@@ -169,7 +170,7 @@ struct gomp_task *gomp_task_alloc (size_t arg_size, size_t arg_align)
 
 void gomp_task_release (struct gomp_task *task)
 {
-    if (__builtin_expect(task->own.traits & GOMP_TRAIT_OWN_ARGUMENTS, 0)) {
+    if (__builtin_expect(gomp_task_has_trait(&task->own, GOMP_TRAIT_OWN_ARGUMENTS), 0)) {
         void *block;
         memcpy(&block, (char *)task->fn_data - sizeof block, sizeof block);
         free(block);
@@ -342,63 +343,10 @@ static inline void after_queueing (struct gomp_team *team, struct gomp_task *par
     struct gomp_region *region = team->barrier.region;
     if (region)
         gomp_region_tasks_queued(region);
-    /* seq_cst: after the exchange of gomp_queue_push, or the addition of shared_insert; partners are
-     * sleep_for_descendants, and those of any_asleep. */
+    /* seq_cst: after the exchange of gomp_queue_push, or the addition of
+     * gomp_shared_queue_insert; partners are sleep_for_descendants, and those of any_asleep. */
     if (__builtin_expect(atomic_load(&gomp_team_tasks(team)->asleep) != 0 || any_asleep(team), 0))
         wake_for(team, parent);
-}
-
-/* --- the shared queue */
-
-static void shared_insert (struct gomp_team_tasks *tasks, struct gomp_task *task)
-{
-    struct gomp_shared_queue *q = &tasks->shared;
-    gomp_spinlock_lock(&q->lock);
-    struct gomp_task **link = &q->first;
-    while (*link && (*link)->priority >= task->priority)
-        link = &(*link)->own.link;
-    inv_assert(!*link || (*link)->priority < task->priority);
-    task->own.link = *link;
-    *link = task;
-    /* seq_cst: partners are those of gomp_queue_push, see after_queueing */
-    atomic_fetch_add(&tasks->shared_count, 1);
-    gomp_spinlock_unlock(&q->lock);
-}
-
-/* Is the task a descendant of root?  If another thread takes the task meanwhile it may be gone.
- * Then the answer does not matter, but no pointer may be followed out of the pool.  Parents at
- * depth 1 and above are in the pool; those of tasks at depth 0, implicit ones, are not looked
- * at. */
-static bool is_descendant (const void *entry, const void *root_task)
-{
-    const struct gomp_task *task = entry, *root = root_task;
-    uint32_t depth = __atomic_load_n(&task->own.depth, __ATOMIC_RELAXED);
-    for (; depth > root->own.depth; depth--) {
-        const struct gomp_task *parent = __atomic_load_n(&task->parent, __ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&task->own.depth, __ATOMIC_RELAXED) != depth)
-            return false; /* another task's memory now */
-        if (depth == root->own.depth + 1)
-            return parent == root;
-        task = parent;
-    }
-    return false;
-}
-
-static struct gomp_task *shared_take (struct gomp_team_tasks *tasks, const struct gomp_task *root)
-{
-    struct gomp_shared_queue *q = &tasks->shared;
-    gomp_spinlock_lock(&q->lock);
-    struct gomp_task *task, **link = &q->first;
-    for (; (task = *link); link = &task->own.link)
-        if (!root || is_descendant(task, root)) {
-            *link = task->own.link;
-            unsigned before =
-                atomic_fetch_sub_explicit(&tasks->shared_count, 1, memory_order_relaxed);
-            inv_assert(before > 0);
-            break;
-        }
-    gomp_spinlock_unlock(&q->lock);
-    return task;
 }
 
 /* --- queueing */
@@ -425,7 +373,7 @@ void gomp_task_schedule (struct gomp_task_slot *slot, struct gomp_task *task)
     before_queueing(team);
     task->kind = GOMP_TASK_WAITING;
     if (__builtin_expect(task->priority > 0, 0))
-        shared_insert(gomp_team_tasks(team), task);
+        gomp_shared_queue_insert(&gomp_team_tasks(team)->shared, task);
     else {
         adapt_threshold(slot);
         if (!gomp_queue_push(&slot->queue, task)) {
@@ -441,7 +389,7 @@ void gomp_task_schedule_shared (struct gomp_team *team, struct gomp_task *task)
     struct gomp_task *parent = task->parent;
     before_queueing(team);
     task->kind = GOMP_TASK_WAITING;
-    shared_insert(gomp_team_tasks_make(team), task);
+    gomp_shared_queue_insert(&gomp_team_tasks_make(team)->shared, task);
     after_queueing(team, parent);
 }
 
@@ -457,6 +405,34 @@ void gomp_tasks_schedule (struct gomp_team *team, struct gomp_task_slot *slot, s
 }
 
 /* --- finding */
+
+/* Is the task a descendant of root?  If another thread takes the task meanwhile it may be gone.
+ * Then the answer does not matter, but no pointer may be followed out of the pool.  Parents at
+ * depth 1 and above are in the pool; those of tasks at depth 0, implicit ones, are not looked
+ * at. */
+static bool is_descendant (const void *entry, const void *root_task)
+{
+    const struct gomp_task *task = entry, *root = root_task;
+    uint32_t depth = __atomic_load_n(&task->own.depth, __ATOMIC_RELAXED);
+    for (; depth > root->own.depth; depth--) {
+        const struct gomp_task *parent = __atomic_load_n(&task->parent, __ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&task->own.depth, __ATOMIC_RELAXED) != depth)
+            return false; /* another task's memory now */
+        if (depth == root->own.depth + 1)
+            return parent == root;
+        task = parent;
+    }
+    return false;
+}
+
+/* May there be a task in the shared queue for a thread that waits in root?  NULL: any task. */
+static inline bool shared_in_sight (struct gomp_team_tasks *tasks, const struct gomp_task *root)
+{
+    return __builtin_expect(
+               atomic_load_explicit(&tasks->shared.count, memory_order_relaxed) > 0, 0) &&
+           (!root || (root->own.memory != GOMP_MEMORY_STACK &&
+                      gomp_task_has_trait(&root->own, GOMP_TRAIT_SHARED)));
+}
 
 static struct gomp_task *steal_task (struct gomp_team_tasks *tasks, struct gomp_task_slot *self,
                                      const struct gomp_task *root)
@@ -475,6 +451,12 @@ static struct gomp_task *steal_task (struct gomp_team_tasks *tasks, struct gomp_
     return NULL;
 }
 
+static struct gomp_task *shared_take (struct gomp_team_tasks *tasks, const struct gomp_task *root,
+                                      unsigned least)
+{
+    return gomp_shared_queue_take(&tasks->shared, root ? is_descendant : NULL, root, least);
+}
+
 /* Finds a task to run: of the shared queue first, then the newest of the thread's own queue, then
  * the oldest of other queues.  root: the task that waits, of which only descendants may run; NULL:
  * any task. */
@@ -482,8 +464,7 @@ static struct gomp_task *find_task (struct gomp_team_tasks *tasks, struct gomp_t
                                     const struct gomp_task *root)
 {
     struct gomp_task *task;
-    if (__builtin_expect(atomic_load_explicit(&tasks->shared_count, memory_order_relaxed) > 0, 0) &&
-        (task = shared_take(tasks, root)))
+    if (shared_in_sight(tasks, root) && (task = shared_take(tasks, root, 0)))
         return task;
     if ((task = gomp_queue_pop(&slot->queue, root ? root->own.mark : INT64_MIN)))
         return task;
@@ -498,6 +479,14 @@ struct gomp_task *gomp_tasks_find (struct gomp_thread *thr, struct gomp_task *ro
     return find_task(tasks, gomp_task_slot(thr), root);
 }
 
+struct gomp_task *gomp_tasks_find_urgent (struct gomp_thread *thr, int priority)
+{
+    struct gomp_team_tasks *tasks = gomp_team_tasks(thr->ts.team);
+    if (!tasks || !shared_in_sight(tasks, thr->task))
+        return NULL;
+    return shared_take(tasks, thr->task, gomp_priority_level(priority) + 1);
+}
+
 /* Steals from the own queue, too.  Only descendants may be popped: entries below the current task's
  * mark belong to suspended tasks on the stack, whose marks would then lie above the queue's bottom
  * for ever.  Stealing the oldest entry leaves the bottom where it is. */
@@ -508,7 +497,7 @@ struct gomp_task *gomp_tasks_find_any (struct gomp_thread *thr)
         return NULL;
     struct gomp_task_slot *slot = gomp_task_slot(thr);
     struct gomp_task *task = find_task(tasks, slot, thr->task);
-    if (task || (task = shared_take(tasks, NULL)))
+    if (task || (task = shared_take(tasks, NULL, 0)))
         return task;
     task = gomp_queue_steal(&slot->queue, NULL, NULL);
     return task ? task : steal_task(tasks, slot, NULL);
@@ -563,7 +552,7 @@ static void __attribute__((noinline)) replace_ended_parents (struct gomp_task *t
         inv_assert(ended != gomp_thread()->task && task->own.created == 0);
         parent = ended->parent;
         set_parent(task, parent);
-        task->own.traits |= GOMP_TRAIT_REPLACES;
+        gomp_task_add_trait(&task->own, GOMP_TRAIT_REPLACES);
         gomp_task_release(ended);
     }
 }
@@ -571,7 +560,7 @@ static void __attribute__((noinline)) replace_ended_parents (struct gomp_task *t
 void gomp_task_finish (struct gomp_task *task, struct gomp_task *waiting)
 {
     struct gomp_task *parent = task->parent;
-    uint64_t body = task->own.traits & GOMP_TRAIT_REPLACES ? 0 : GOMP_DONE_BODY;
+    uint64_t body = gomp_task_has_trait(&task->own, GOMP_TRAIT_REPLACES) ? 0 : GOMP_DONE_BODY;
     uint64_t what = body + GOMP_DONE_RELEASED;
     uint32_t others = task->own.created - task->own.own_done;
     if (others > 0 &&

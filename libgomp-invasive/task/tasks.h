@@ -25,6 +25,7 @@
 #include "libgomp.h"
 #include "upstream.h"
 #include "taskpool.h"
+#include "sharedqueue.h"
 #include "taskqueue.h"
 #include "spinlock.h"
 
@@ -40,11 +41,6 @@ enum gomp_task_detach {
     GOMP_DETACH_RUNNING,   /* neither has come */
     GOMP_DETACH_ENDED,     /* the body has ended: the thread that fulfils the event completes the task */
     GOMP_DETACH_FULFILLED, /* the event is fulfilled: the end of the body completes it */
-};
-
-enum {
-    GOMP_TRAIT_OWN_ARGUMENTS = 1, /* fn_data is a block from malloc */
-    GOMP_TRAIT_REPLACES = 2 /* its parent is that of another child, whose body is over already */
 };
 
 /* The word `done` of a task.  Low half: children that other threads have completed, and whether the
@@ -86,12 +82,6 @@ struct gomp_task_slot {
     unsigned inlined;
 };
 
-/* Tasks with a priority, and tasks that threads outside the team have queued. */
-struct gomp_shared_queue {
-    struct gomp_spinlock lock;
-    struct gomp_task *first; /* by falling priority, then by age */
-};
-
 struct gomp_team_tasks {
     /* Low half: team threads that look for any task and find none; high half: those that look for
      * descendants of the task that they wait in.  Counts; hints for threads that create tasks. */
@@ -99,7 +89,6 @@ struct gomp_team_tasks {
     /* The same for team threads that sleep.  seq_cst: partners are gomp_queue_push and
      * after_queueing. */
     _Atomic uint64_t asleep;
-    _Atomic unsigned shared_count; /* tasks in `shared` */
     _Atomic unsigned used;         /* task slots in use; release/acquire, under lock */
     unsigned nthreads;
     int64_t threshold; /* of a thread number, at first */
@@ -197,6 +186,9 @@ extern bool gomp_tasks_idle (struct gomp_team *, bool (*over) (void *), void *ar
 extern void gomp_tasks_help (struct gomp_team *, bool (*enough) (void));
 /* A task that may run now, or NULL; root: only a descendant of that one. */
 extern struct gomp_task *gomp_tasks_find (struct gomp_thread *, struct gomp_task *root);
+
+/* A descendant of the current task whose priority is above that, or NULL. */
+extern struct gomp_task *gomp_tasks_find_urgent (struct gomp_thread *, int priority);
 
 /* A task for a thread that waits for something outside OpenMP in the middle of its own task: any task
  * of the team. */

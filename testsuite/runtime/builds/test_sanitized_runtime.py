@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from lib.building.sanitized import CC
-from lib.omp_programs import source_of
+from lib.omp_programs import source_of, tags
 
 pytestmark = pytest.mark.full
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.full
 # whose fences the sanitizer does not know), and what counts threads or their stacks.
 PROGRAMS = ("barriers barriers_in_regions busy_neighbours few_regions many_regions nested "
             "regions_from_threads runtimes spin_between_tasks static_reduction task_chain "
-            "task_constructs tasks thread_data").split()
+            "task_constructs task_priorities tasks thread_data").split()
 
 
 def compile_sanitized(top, tmp_path, name):
@@ -29,8 +29,9 @@ def compile_sanitized(top, tmp_path, name):
 def test_no_thread_reads_what_another_is_writing(top, tmp_path, sanitized, run_program, name):
     program = compile_sanitized(top, tmp_path, name)
     # without randomized addresses: some kernels place mappings where ThreadSanitizer has its own
+    environment = dict(text.split("=", 1) for text in tags(source_of(name)).get("env", []))
     result = run_program(["setarch", "-R", sanitized / "bin/invade", "--threads=8", "--", program],
-                         timeout=300)
+                         timeout=300, env=environment)
     assert "ThreadSanitizer" not in result.stdout + result.stderr
 
 
