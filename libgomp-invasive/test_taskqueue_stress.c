@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * test_taskqueue_stress.c - the deque of tasks and the free lists under fire: owners push and pop,
- * thieves steal, for the number of milliseconds in argv[1] (default 2000).
+ * thieves steal one task or several, for the number of milliseconds in argv[1] (default 2000).
  *
  * What it checks:
  *  - every task that was pushed is taken exactly once, by the owner or by one thief;
@@ -31,7 +31,7 @@ struct task {
     char filler[64];
 };
 
-static struct gomp_queue queue[OWNERS];
+static struct gomp_queue queue[THREADS]; /* thieves have what they took with another task */
 static struct {
     _Atomic uint64_t created, completed;
 } count[THREADS];
@@ -127,27 +127,45 @@ static bool odd_ones (const void *entry, const void *arg)
     return atomic_load_explicit(&((struct task *)entry)->kind, memory_order_relaxed) == 0;
 }
 
-static struct task *steal_any (unsigned first, bool picky)
+static struct task *steal_any (unsigned first, unsigned self, bool picky, struct gomp_queue **from)
 {
     struct task *task = NULL;
-    for (unsigned i = 0; i < OWNERS && !task; i++)
-        task = gomp_queue_steal(&queue[(first + i) % OWNERS], picky ? odd_ones : NULL, NULL);
+    for (unsigned i = 0; i < THREADS && !task; i++)
+        if ((first + i) % THREADS != self) {
+            *from = &queue[(first + i) % THREADS];
+            task = gomp_queue_steal(*from, picky ? odd_ones : NULL, NULL);
+        }
     if (task && picky && !odd_ones(task, NULL))
         fail("a thief got what it is not allowed to take");
     return task;
+}
+
+/* As steal_siblings: more of the same queue, into the thief's own, from where others may take them. */
+static void steal_more (unsigned self, struct gomp_queue *from, unsigned most)
+{
+    struct task *task;
+    for (unsigned i = 0; i < most && (task = gomp_queue_steal(from, odd_ones, NULL)); i++)
+        if (!gomp_queue_push(&queue[self], task))
+            run_task(self, task);
 }
 
 static void *thief_main (void *arg)
 {
     unsigned self = (unsigned)(uintptr_t)arg, seed = self;
     while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
-        struct task *task = steal_any((unsigned)rand_r(&seed), rand_r(&seed) % 2);
+        struct gomp_queue *from;
+        bool picky = rand_r(&seed) % 2;
+        struct task *task = steal_any((unsigned)rand_r(&seed) % THREADS, self, picky, &from);
         if (task) {
+            if (picky)
+                steal_more(self, from, (unsigned)rand_r(&seed) % 16);
             atomic_fetch_add_explicit(&stolen, 1, memory_order_relaxed);
             /* this thread has a task that is not complete */
             if (rand_r(&seed) % 16 == 0 && !outstanding())
                 fail("the counts are even while a task is outstanding");
             run_task(self, task);
+            while ((task = gomp_queue_pop(&queue[self], INT64_MIN)))
+                run_task(self, task);
         }
     }
     gomp_pool_donate();
@@ -158,7 +176,7 @@ int main (int argc, char **argv)
 {
     long ms = argc > 1 ? atol(argv[1]) : 2000;
     pthread_t thread[THREADS];
-    for (int i = 0; i < OWNERS; i++)
+    for (int i = 0; i < THREADS; i++)
         if (!gomp_queue_init(&queue[i]))
             fail("no memory");
     for (uintptr_t i = 0; i < THREADS; i++)
@@ -170,7 +188,7 @@ int main (int argc, char **argv)
     for (int i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
     struct task *task;
-    for (int i = 0; i < OWNERS; i++) {
+    for (int i = 0; i < THREADS; i++) {
         while ((task = gomp_queue_steal(&queue[i], NULL, NULL)))
             run_task(OWNERS, task);
         gomp_queue_free(&queue[i]);

@@ -434,8 +434,37 @@ static inline bool shared_in_sight (struct gomp_team_tasks *tasks, const struct 
                       gomp_task_has_trait(&root->own, GOMP_TRAIT_SHARED)));
 }
 
+/* A task of the queue, which another thread may take meanwhile, and one that this thread has. */
+static bool is_sibling (const void *entry, const void *first)
+{
+    const struct gomp_task *task = entry;
+    return __atomic_load_n(&task->parent, __ATOMIC_RELAXED) ==
+           ((const struct gomp_task *)first)->parent;
+}
+
+/* Takes more tasks of the queue from which the first one was stolen, up to `most` with it.  Returns
+ * how many.  Siblings only: a thread that waits for them finds them as it found them before, since
+ * it looks at the oldest task of a queue. */
+static unsigned steal_siblings (struct gomp_task_slot *self, struct gomp_queue *from,
+                                const struct gomp_task *first, unsigned most)
+{
+    unsigned count = 1;
+    struct gomp_task *task;
+    for (int64_t left = gomp_queue_size(from) / 2; left > 0 && count < most; left--) {
+        if (!(task = gomp_queue_steal(from, is_sibling, first)))
+            break;
+        if (!gomp_queue_push(&self->queue, task))
+            gomp_task_execute(self, task);
+        count++;
+    }
+    /* A thread that slept while a task was in no queue has missed it. */
+    if (count > 1)
+        after_queueing(gomp_thread()->ts.team, first->parent);
+    return count;
+}
+
 static struct gomp_task *steal_task (struct gomp_team_tasks *tasks, struct gomp_task_slot *self,
-                                     const struct gomp_task *root)
+                                     const struct gomp_task *root, struct gomp_queue **from)
 {
     unsigned used = atomic_load_explicit(&tasks->used, memory_order_acquire);
     self->random = self->random * 1664525u + 1013904223u;
@@ -444,11 +473,28 @@ static struct gomp_task *steal_task (struct gomp_team_tasks *tasks, struct gomp_
         unsigned at = first + i < used ? first + i : first + i - used;
         struct gomp_task_slot *victim = tasks->used_slot[at];
         struct gomp_task *task;
+        *from = &victim->queue;
         if (victim != self &&
-            (task = gomp_queue_steal(&victim->queue, root ? is_descendant : NULL, root)))
+            (task = gomp_queue_steal(*from, root ? is_descendant : NULL, root)))
             return task;
     }
     return NULL;
+}
+
+/* A thread that may run any task, and whose queue is empty, steals one or several. */
+static struct gomp_task *steal_batch (struct gomp_team_tasks *tasks, struct gomp_task_slot *self)
+{
+    struct gomp_queue *from;
+    gomp_theft_look(&self->theft);
+    struct gomp_task *task = steal_task(tasks, self, NULL, &from);
+    if (!task)
+        return NULL;
+    void (*fn) (void *) = task->fn;
+    unsigned most = gomp_theft_most(&self->theft, fn), count = 1;
+    if (most > 1)
+        count = steal_siblings(self, from, task, most);
+    gomp_theft_note(&self->theft, fn, count);
+    return task;
 }
 
 static struct gomp_task *shared_take (struct gomp_team_tasks *tasks, const struct gomp_task *root,
@@ -468,7 +514,8 @@ static struct gomp_task *find_task (struct gomp_team_tasks *tasks, struct gomp_t
         return task;
     if ((task = gomp_queue_pop(&slot->queue, root ? root->own.mark : INT64_MIN)))
         return task;
-    return steal_task(tasks, slot, root);
+    struct gomp_queue *from;
+    return root ? steal_task(tasks, slot, root, &from) : steal_batch(tasks, slot);
 }
 
 struct gomp_task *gomp_tasks_find (struct gomp_thread *thr, struct gomp_task *root)
@@ -499,8 +546,9 @@ struct gomp_task *gomp_tasks_find_any (struct gomp_thread *thr)
     struct gomp_task *task = find_task(tasks, slot, thr->task);
     if (task || (task = shared_take(tasks, NULL, 0)))
         return task;
+    struct gomp_queue *from;
     task = gomp_queue_steal(&slot->queue, NULL, NULL);
-    return task ? task : steal_task(tasks, slot, NULL);
+    return task ? task : steal_task(tasks, slot, NULL, &from);
 }
 
 /* --- running and completing */

@@ -27,6 +27,7 @@
 #include "taskpool.h"
 #include "sharedqueue.h"
 #include "taskqueue.h"
+#include "theft.h"
 #include "spinlock.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
@@ -80,6 +81,7 @@ struct gomp_task_slot {
     int64_t old_top; /* the queue's top at the last look for thefts */
     unsigned random;
     unsigned inlined;
+    struct gomp_theft theft;
 };
 
 struct gomp_team_tasks {

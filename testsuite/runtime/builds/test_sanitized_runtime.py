@@ -15,8 +15,8 @@ pytestmark = pytest.mark.full
 # Not here: what meets races of upstream's own (nest locks, the lists of work shares, doacross,
 # whose fences the sanitizer does not know), and what counts threads or their stacks.
 PROGRAMS = ("barriers barriers_in_regions busy_neighbours few_regions many_regions nested "
-            "regions_from_threads runtimes spin_between_tasks static_reduction task_chain "
-            "task_constructs task_priorities tasks thread_data").split()
+            "regions_from_threads runtimes spin_between_tasks static_reduction task_batches "
+            "task_chain task_constructs task_priorities tasks thread_data").split()
 
 
 def compile_sanitized(top, tmp_path, name):
