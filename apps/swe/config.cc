@@ -174,6 +174,8 @@ void Reader::check_numbers()
         error_at("run.cut", "must be at most grid.min_depth, " + std::to_string(c.grid.min_depth));
     if (c.run.blocking && !c.run.announce)
         error_at("run.blocking", "needs run.announce");
+    if (c.run.progress != Progression::NONE && c.run.enclaves == Enclaves::OFF)
+        error_at("run.progress", "needs run.enclaves = \"on\"");
     if (c.output.directory.empty())
         for (const char *key : {"vtu_every", "raster_every", "maxima_every", "checkpoint_every"})
             if (const Key *k = find(std::string("output.") + key);

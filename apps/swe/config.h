@@ -17,6 +17,10 @@ enum class Flux { RUSANOV, AUGMENTED };
 enum class Stepping { EULER, SSP_RK2 };
 // A task each cluster; clusters fixed to threads; a loop over clusters, each for a free thread.
 enum class Parallel { TASKS, OWNER, LOOP };
+enum class Enclaves { OFF, ON };
+// With enclaves, how messages get on while clusters are worked on: not; the thread that calls MPI
+// tests them; it looks for those that have come, and receives them only then.
+enum class Progression { NONE, TEST, LATE };
 enum class Side4 { WALL, OPEN }; // boundary condition of a side of the domain
 
 // Which point of a sub-fault's rectangle a list of them gives (scenario/faults/faults.h).
@@ -69,6 +73,8 @@ struct Config {
 
     struct {
         Parallel parallel = Parallel::LOOP;
+        Enclaves enclaves = Enclaves::OFF; // messages early, work behind them: grid/grid.h
+        Progression progress = Progression::NONE;
         int cut = 0; // bisections of the quarters before ranks get their parts of the curve
         std::vector<int> parts; // so many for each rank, in order; empty: equal numbers
         std::string record;     // prefix of files that say what work there was, studies/recording.h

@@ -98,6 +98,13 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
         {"run.parallel", choice(r.parallel, {"tasks", "owner", "loop"}), 0, 0, FREE,
          "a task each cluster; clusters fixed to threads; or a loop over clusters, each "
          "for the next free thread"});
+    k.push_back({"run.enclaves", choice(r.enclaves, {"off", "on"}), 0, 0, FREE,
+                 "on: clusters at the borders of other ranks, or where cells change, are computed "
+                 "first, and their messages sent while the rest is computed; and ranks agree on "
+                 "changes of the grid at once, not in sweeps"});
+    k.push_back({"run.progress", choice(r.progress, {"none", "test", "late"}), 0, 0, FREE,
+                 "of messages with run.enclaves, while clusters are computed: none; MPI tests "
+                 "them; or they are received only when they have come"});
     k.push_back({"run.cut", &r.cut, 0, 20, FREE,
                  "bisections of the quarters before ranks get their parts of the curve"});
     k.push_back({"run.parts", &r.parts, 1, MOST_PARTS, FREE,

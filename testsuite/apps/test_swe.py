@@ -287,6 +287,18 @@ def test_ranks_change_no_bit(swe, ranks, words):
         assert swe(*words, "run.cut=2", by=ranks(n)).checksum == expected
 
 
+@case
+@pytest.mark.parametrize("progress", ["none", "test", "late"])
+def test_messages_that_are_sent_early_change_no_bit(swe, ranks, words, progress):
+    """With enclaves and skeletons of all kinds in each rank."""
+    words = [*words, "run.cut=2", *([] if words == LOCAL else ["grid.split=128", "grid.join=32"])]
+    expected = swe(*words).checksum
+    for kind in ("tasks", "owner", "loop"):
+        early = [*words, "run.enclaves=on", f"run.progress={progress}", f"run.parallel={kind}"]
+        for n, threads in ((1, 5), (2, 2), (3, 1), (4, 2)):
+            assert swe(*early, threads=threads, by=ranks(n)).checksum == expected
+
+
 @pytest.mark.parametrize("words", [*(CASES[name] for name in ("dam", "dam-order-1", "beach",
                                                               "tsunami")), LOCAL],
                          ids=["dam", "dam-order-1", "beach", "tsunami", "local-steps"])
@@ -308,19 +320,24 @@ def test_the_cut_changes_no_bit(swe, words):
 @pytest.mark.parametrize("words", [CASES["dam"], CASES["tsunami"]], ids=["dam", "tsunami"])
 def test_no_mpi_changes_a_bit(swe, mpi, words):
     alone = swe(*words, "run.cut=1").checksum
-    by = mpi.run(3)
-    assert swe(*words, "run.cut=1", by=by, of=mpi.program("apps/swe/swe")).checksum == alone
+    by, of = mpi.run(3), mpi.program("apps/swe/swe")
+    for how in ([], ["run.enclaves=on", "run.progress=test"],
+                ["run.enclaves=on", "run.progress=late"]):
+        assert swe(*words, "run.cut=1", *how, by=by, of=of).checksum == alone
 
 
+@pytest.mark.parametrize("enclaves", ["off", "on"])
 @pytest.mark.parametrize("words", [CASES["dam"], CASES["dam-order-1"], LOCAL],
                          ids=["dam", "dam-order-1", "local-steps"])
-def test_cores_that_come_and_go_change_no_bit(swe, invade, ranks, make_variable, tmp_path, words):
+def test_cores_that_come_and_go_change_no_bit(swe, invade, ranks, make_variable, tmp_path, words,
+                                              enclaves):
     """With more clusters than threads, so that a core which comes finds something to do; and cores
     do come.  Where ranks are more than cores, they take turns instead."""
     if not make_variable("GCC_SOURCE"):
         pytest.skip("the runtime is not built: no source of libgomp")
     words = [*words, "run.cut=1", "grid.split=128", "grid.join=32"]
     alone = swe(*words).checksum
+    words += [f"run.enclaves={enclaves}"]
     assert swe(*words, by=[invade, "--"]).checksum == alone
     assert swe(*words, by=ranks(3, managed=True)).checksum == alone
     report = tmp_path / "report.json"
@@ -364,8 +381,10 @@ def test_a_restart_changes_no_bit(swe, ranks, tmp_path, words):
     gauges = {file: file.read_bytes() for file in tmp_path.glob("gauge-*.csv")}
     assert len(gauges) == (4 if words[0] == "tsunami" else 0)
     other_cut = 1 if "solver.local_steps=true" in words else 3
-    for cut, how in ((1, {"threads": 5}), (other_cut, {"by": ranks(3)})):
-        again = swe(*words, *out, f"time.steps={steps}", f"run.cut={cut}", "--restart", **how)
+    for cut, how, early in ((1, {"threads": 5}, "off"), (other_cut, {"by": ranks(3)}, "off"),
+                            (1, {"by": ranks(2)}, "on")):
+        again = swe(*words, *out, f"time.steps={steps}", f"run.cut={cut}", "--restart",
+                    f"run.enclaves={early}", **how)
         assert again.checksum == whole.checksum
         assert again["time"] == whole["time"]
         assert again["cell-steps"] < 0.7 * whole["cell-steps"]

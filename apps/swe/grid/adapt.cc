@@ -5,7 +5,8 @@
 // edge, and if that is a leg of it, its own hypotenuse before.  Cuts so travel to ever coarser
 // cells, at most once through the depths of the grid.  Inside a cluster they are followed at once,
 // and what reaches the boundary is seen by the neighbour in the next sweep: sweeps are bounded by
-// the depths, too.
+// the depths, too.  After each sweep all ranks agree whether there is another one; with run.enclaves
+// they do less often (adapt_at_once.cc).
 //
 // Coarsening: two siblings become their parent if the two across the parent's hypotenuse agree, so
 // that the vertex in the middle of it has no cell left.  One exchange of proposals settles that:
@@ -22,7 +23,7 @@ namespace swe {
 namespace {
 
 // Marks at the boundary.
-constexpr std::uint8_t CUT = 1, MERGE = 2;
+constexpr std::uint8_t CUT = Plan::CUT, MERGE = Plan::MERGE;
 
 constexpr unsigned bit_of(int side) { return 1u << side; }
 
@@ -67,9 +68,9 @@ template <class Real> bool Grid<Real>::would_merge(int i, std::int32_t cell_side
            (side_of_cell == EXIT_LEG && cell > 0 && merge[cell - 1]);
 }
 
-// Tells the neighbours which of the cell sides at the boundary are so; returns how many.
-template <class Real> template <class Is>
-std::int32_t Grid<Real>::publish_marks(int i, std::uint8_t bit, Is is)
+// Tells the neighbours the marks of the cell sides at the boundary; returns how many are cut.
+template <class Real> template <class Marks>
+std::int32_t Grid<Real>::publish_marks(int i, Marks marks_of)
 {
     Cluster<Real> &c = *all[i];
     std::uint8_t *out = c.marks[mark_side ^ 1].data();
@@ -78,9 +79,8 @@ std::int32_t Grid<Real>::publish_marks(int i, std::uint8_t bit, Is is)
         if (run.kind == Run::BORDER)
             continue;
         for (std::int32_t g = run.first; g < run.first + run.count; g++) {
-            bool set_ = is(c.topology.boundary[g]);
-            out[g] = set_ ? bit : 0;
-            count += set_;
+            out[g] = marks_of(c.topology.boundary[g]);
+            count += (out[g] & CUT) != 0;
         }
         if (run.kind == Run::RANK)
             for (std::int32_t k = 0; k < run.count; k++)
@@ -92,7 +92,7 @@ std::int32_t Grid<Real>::publish_marks(int i, std::uint8_t bit, Is is)
 template <class Real> void Grid<Real>::publish_cuts(int i)
 {
     Plan &plan = plans[i];
-    std::int32_t count = publish_marks(i, CUT, [&](std::int32_t s) { return cuts(i, s); });
+    std::int32_t count = publish_marks(i, [&](std::int32_t s) { return cuts(i, s) ? CUT : 0; });
     plan.news[mark_side ^ 1] = count > plan.shown; // once cut, always cut
     plan.shown = count;
 }
@@ -106,7 +106,7 @@ template <class Real> void Grid<Real>::take_marks(int i)
         for (std::int32_t k = 0; k < run.count; k++) {
             if (run.kind == Run::CLUSTER)
                 incoming[run.first + k] = all[run.partner]->marks[mark_side][run.partner_of(k)];
-            else if (run.kind == Run::RANK)
+            else if (run.kind == Run::RANK && ranks_tell)
                 incoming[run.first + k] = marks.incoming(run.partner, 0)[run.partner_of(k)];
         }
 }
@@ -174,8 +174,7 @@ template <class Real> void Grid<Real>::wish_and_close(int i)
     Plan &plan = plans[i];
     plan.wish.resize(c.cells());
     plan.split.assign(c.cells(), 0);
-    plan.merge.assign(c.cells(), 0);
-    plan.splits = plan.merges = plan.settled = false;
+    plan.splits = plan.settled = false;
     plan.shown = 0;
     fill_ghosts(c);
     scheme.mark(c, plan.wish.data());
@@ -199,7 +198,7 @@ template <class Real> bool Grid<Real>::hears_news(int i) const
 {
     const auto &runs = all[i]->runs;
     return std::any_of(runs.begin(), runs.end(), [&](const Run &run) {
-        return run.kind == Run::RANK ||
+        return (run.kind == Run::RANK && ranks_tell) ||
                (run.kind == Run::CLUSTER && plans[run.partner].news[mark_side]);
     });
 }
@@ -228,7 +227,7 @@ template <class Real> void Grid<Real>::close_refinement()
 {
     auto count = static_cast<int>(all.size());
     auto swap = [&] {
-        marks.swap(comm);
+        marks.swap();
         mark_side ^= 1;
         return any(std::any_of(plans.begin(), plans.end(),
                                [&](const Plan &p) { return p.news[mark_side]; }));
@@ -268,10 +267,14 @@ template <class Real> bool Grid<Real>::may_merge(int i, std::int32_t cell) const
 template <class Real> void Grid<Real>::propose_merges(int i)
 {
     Plan &plan = plans[i];
+    plan.merge.assign(all[i]->cells(), 0);
+    plan.merges = false;
     for (std::int32_t cell = 0; cell < all[i]->cells(); cell++)
         if (plan.wish[cell] < 0 && may_merge(i, cell))
             plan.merge[cell] = plan.merges = true;
-    publish_marks(i, MERGE, [&](std::int32_t s) { return would_merge(i, s); });
+    publish_marks(i, [&](std::int32_t s) {
+        return would_merge(i, s) ? MERGE : cuts(i, s) ? CUT : 0; // other sides are cut than merged
+    });
 }
 
 template <class Real> void Grid<Real>::agree_merges(int i)
@@ -493,7 +496,9 @@ template <class Real> void Grid<Real>::replace(std::vector<Cells<Real>> &fresh)
         Piece<Real> &piece = pieces[parts[i].piece];
         if (static_cast<std::size_t>(i) < former.size())
             former[i].reset();
-        all[i] = piece.cluster ? std::move(piece.cluster) : make(cells_of(piece, parts[i]));
+        bool changed = !piece.cluster;
+        all[i] = changed ? make(cells_of(piece, parts[i])) : std::move(piece.cluster);
+        all[i]->has_changed = changed;
     });
     plans.resize(all.size()); // their memory is used again
     connect();
@@ -511,21 +516,30 @@ template <class Real> std::unique_ptr<Cluster<Real>> Grid<Real>::make(Cells<Real
     return c;
 }
 
-template <class Real> bool Grid<Real>::adapt(long step_)
+// What stands for the clusters after all ranks have agreed; returns whether any rank has something.
+template <class Real> bool Grid<Real>::agree_in_sweeps(std::vector<Cells<Real>> &fresh)
 {
-    step = step_;
     auto count = static_cast<int>(all.size());
     close_refinement();
     schedule.each(count, [&](int i) { propose_merges(i); });
-    marks.swap(comm);
+    marks.swap();
     mark_side ^= 1;
-    std::vector<Cells<Real>> fresh(all.size());
     schedule.each(count, [&](int i) {
         agree_merges(i);
-        if (plans[i].splits || plans[i].merges)
+        if (plans[i].changes())
             fresh[i] = changed_cells(i);
     });
-    if (!any(std::any_of(fresh.begin(), fresh.end(), [](const auto &c) { return c.size() > 0; })))
+    return any(
+        std::any_of(plans.begin(), plans.end(), [](const Plan &p) { return p.changes(); }));
+}
+
+template <class Real> bool Grid<Real>::adapt(long step_)
+{
+    step = step_;
+    values.finish();
+    std::vector<Cells<Real>> fresh(all.size());
+    bool changes = has_enclaves() ? agree_at_once(fresh) : agree_in_sweeps(fresh);
+    if (!changes)
         return false;
     replace(fresh);
     publish_all();

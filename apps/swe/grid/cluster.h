@@ -82,6 +82,8 @@ template <class Real> struct Cluster {
     int fields = 0;
     std::vector<std::uint8_t> depth;
     std::vector<std::uint64_t> path;
+    std::uint8_t shallowest = 0, deepest = 0; // of the cells' depths
+    bool has_changed = false;                 // was it made when the grid was changed last?
     Topology topology;
     std::vector<Run> runs;        // together all ghosts, in order
     Cluster *following = nullptr; // which the same core is likely to work on next: a hint
@@ -135,6 +137,9 @@ template <class Real> void make_cluster(Cluster<Real> &c, Cells<Real> &&from, in
     c.fields = static_cast<int>(from.values.size());
     c.depth = std::move(from.depth);
     c.path = std::move(from.path);
+    auto [least, most] = std::minmax_element(c.depth.begin(), c.depth.end());
+    c.shallowest = *least;
+    c.deepest = *most;
     c.topology = connect_cells(c.node_depth(), orientation(where), c.depth);
     constexpr std::int32_t line = ALIGNMENT / sizeof(Real);
     c.stride = (c.cells() + c.ghosts() + line - 1) / line * line;

@@ -9,7 +9,8 @@ namespace swe {
 
 template <class Real>
 Grid<Real>::Grid(const Setting &setting, Scheme<Real> &scheme_, Schedule &schedule_, MPI_Comm comm_)
-    : set(setting), scheme(scheme_), schedule(schedule_), comm(comm_)
+    : set(setting), scheme(scheme_), schedule(schedule_), comm(comm_),
+      values(comm_, setting.config.run.progress), marks(comm_, Progression::NONE)
 {
     MPI_Comm_rank(comm, &rank);
     start();
@@ -79,6 +80,7 @@ template <class Real> void Grid<Real>::start()
 
 template <class Real> void Grid<Real>::restore(std::vector<Cells<Real>> &&cells)
 {
+    values.finish();
     schedule.weigh({});
     schedule.each(static_cast<int>(cells.size()), [&](int i) { fill_beds(cells[i]); });
     all.clear();
@@ -190,13 +192,37 @@ template <class Real> void Grid<Real>::publish(Cluster<Real> &c, int to_side)
             else
                 std::copy_n(from, run.count, to);
         }
+        values.wrote(run.partner);
     }
+}
+
+// On both sides, since its neighbours may ask again; messages have it still.
+template <class Real> void Grid<Real>::keep_published(Cluster<Real> &c)
+{
+    c.interface[side ^ 1] = c.interface[side];
+    for (const Run &run : c.runs)
+        if (run.kind == Run::RANK)
+            values.wrote(run.partner);
 }
 
 template <class Real> void Grid<Real>::publish_all()
 {
-    schedule.each(static_cast<int>(all.size()), [&](int i) { publish(*all[i], side); });
-    values.swap(comm);
+    values.finish();
+    each_and_exchange([&](Cluster<Real> &c) { publish(c, side); });
+}
+
+// 0: other ranks wait for it; 1: the grid changes there, or did; else it is in an enclave.
+template <class Real> int Grid<Real>::part_of(const Cluster<Real> &c) const
+{
+    auto waits = [](const Run &run) { return run.kind == Run::RANK; };
+    auto differs = [&](const Run &run) {
+        return run.kind == Run::CLUSTER && all[run.partner]->deepest != c.deepest;
+    };
+    if (std::any_of(c.runs.begin(), c.runs.end(), waits))
+        return 0;
+    bool changes = c.has_changed || c.shallowest != c.deepest ||
+                   std::any_of(c.runs.begin(), c.runs.end(), differs);
+    return changes ? 1 : Schedule::REST;
 }
 
 template <class Real> void Grid<Real>::connect()
@@ -213,14 +239,18 @@ template <class Real> void Grid<Real>::connect()
         work.push_back(c->cells());
     }
     Interfaces interfaces = make_interfaces(set.forest, rank, outlines);
-    schedule.weigh(work);
-    const std::vector<int> next = schedule.next_of(static_cast<int>(all.size()));
-    for (std::size_t i = 0; i < all.size(); i++) {
-        all[i]->runs = std::move(interfaces.runs[i]);
-        all[i]->following = next[i] < 0 ? nullptr : all[next[i]].get();
-    }
     values.resize(interfaces, told());
     marks.resize(interfaces, 1);
+    for (std::size_t i = 0; i < all.size(); i++)
+        all[i]->runs = std::move(interfaces.runs[i]);
+    std::vector<int> parts;
+    if (has_enclaves())
+        for (const auto &c : all)
+            parts.push_back(part_of(*c));
+    schedule.weigh(work, parts);
+    const std::vector<int> next = schedule.next_of(static_cast<int>(all.size()));
+    for (std::size_t i = 0; i < all.size(); i++)
+        all[i]->following = next[i] < 0 ? nullptr : all[next[i]].get();
 }
 
 template <class Real> std::unique_ptr<Scratch> Grid<Real>::get_scratch()

@@ -5,6 +5,11 @@
 // neighbours published in the phase before, and publishes for the next; between phases the ranks
 // exchange messages.  So no cluster waits for another one, and no order of clusters, number of
 // threads or core that comes or goes changes a bit of the result.
+//
+// With run.enclaves, clusters that other ranks wait for are worked on first, and those where the
+// grid is likely to change: the skeleton.  Their messages are sent while the others, the enclaves,
+// are worked on, and are waited for in the next phase.  (Charrier, Hazelwood, Weinzierl 2020,
+// doi:10.1137/19M1276194, section 3)
 #ifndef SWE_GRID_GRID_H
 #define SWE_GRID_GRID_H
 
@@ -21,6 +26,7 @@ namespace swe {
 
 // What adaptivity decides for a cluster.
 struct Plan {
+    static constexpr std::uint8_t CUT = 1, MERGE = 2; // marks at the boundary
     std::vector<std::int8_t> wish;       // [cells] the scheme's marks
     std::vector<std::uint8_t> split;     // [cells] bits: sides to be bisected
     std::vector<std::uint8_t> merge;     // [cells] 1: with the next cell, into their parent
@@ -32,6 +38,9 @@ struct Plan {
     // Were there new ones when they were told, on each side of the marks?  Neighbours read it.
     bool news[2] = {false, false};
     bool settled = false; // do both sides of the marks say the same?
+    bool cut_by_ranks = false; // did another rank cut a side that was not yet cut here?
+
+    bool changes() const { return splits || merges; }
 };
 
 template <class Real> class Writer; // adapt.cc
@@ -42,8 +51,8 @@ public:
     Grid(const Setting &setting, Scheme<Real> &scheme, Schedule &schedule, MPI_Comm comm);
 
     // One phase: work(cluster, scratch) for each cluster, with ghosts filled before and the
-    // interface published after, and the exchange.  With a level: for the clusters of this level
-    // only.
+    // interface published after, and the exchange, which with run.enclaves may end in the next
+    // phase.  With a level: for the clusters of this level only.
     template <class F> void phase(F work, int level = ALL_LEVELS);
     static constexpr int ALL_LEVELS = -1;
 
@@ -56,6 +65,8 @@ public:
     const std::vector<std::unique_ptr<Cluster<Real>>> &clusters() const { return all; }
     std::int64_t cells() const; // of this rank
     int last_sweeps() const { return sweeps; }
+    // How often all ranks had to agree, for the latest change of the grid with run.enclaves.
+    int last_rounds() const { return rounds; }
 
     // Tells the neighbours what the clusters are, when something was changed outside of a phase.
     void publish_all();
@@ -82,6 +93,8 @@ private:
     int side = 0;      // of interfaces, to be read
     int mark_side = 0; // of marks, to be read
     int sweeps = 0;
+    int rounds = 0;
+    bool ranks_tell = true; // are the marks of other ranks those of this change, and new?
     long step = 0;         // at which it is adapted, for grid.wander
     bool starting = false; // is it made for time 0?
 
@@ -92,6 +105,10 @@ private:
     std::unique_ptr<Scratch> get_scratch();
     void put_scratch(std::unique_ptr<Scratch> scratch);
 
+    bool has_enclaves() const { return set.config.run.enclaves == Enclaves::ON; }
+    template <class F> void each_and_exchange(F work);
+    int part_of(const Cluster<Real> &c) const;
+
     Site site_of(const Node &node) const;
     Site site_in(const Cluster<Real> &c, const Node &node) const;
     void fill_beds(Cells<Real> &cells) const;
@@ -100,6 +117,7 @@ private:
     int told() const { return scheme.fields() + (set.config.solver.local_steps ? PASSED + 1 : 0); }
     void fill_ghosts(Cluster<Real> &c);
     void publish(Cluster<Real> &c, int to_side);
+    void keep_published(Cluster<Real> &c);
     void connect();
     bool any(bool here);
 
@@ -116,7 +134,7 @@ private:
     void hand_on(int i);
     bool cuts(int i, std::int32_t cell_side) const;
     bool would_merge(int i, std::int32_t cell_side) const;
-    template <class Is> std::int32_t publish_marks(int i, std::uint8_t bit, Is is);
+    template <class Marks> std::int32_t publish_marks(int i, Marks marks_of);
     void publish_cuts(int i);
     void close_refinement();
     void propose_merges(int i);
@@ -125,16 +143,37 @@ private:
     Cells<Real> changed_cells(int i) const;
     void add_split(Writer<Real> &to, const Site &site, const Values<Real> &values,
                    unsigned bits) const;
+    bool agree_in_sweeps(std::vector<Cells<Real>> &fresh);
     void replace(std::vector<Cells<Real>> &fresh);
     std::unique_ptr<Cluster<Real>> make(Cells<Real> &&cells) const;
+
+    // adapt_at_once.cc
+    void sweep_within_rank();
+    void hear_ranks(int i);
+    bool agree_at_once(std::vector<Cells<Real>> &fresh);
 };
+
+// work(cluster) for each one, which publishes; and the exchange, or the beginning of it.
+template <class Real> template <class F> void Grid<Real>::each_and_exchange(F work)
+{
+    auto count = static_cast<int>(all.size());
+    auto of_cluster = [&](int i) { work(*all[i]); };
+    if (has_enclaves()) {
+        values.begin();
+        schedule.in_parts(of_cluster, [&] { values.progress(); });
+        values.progress();
+    } else {
+        schedule.each(count, of_cluster);
+        values.swap();
+    }
+}
 
 template <class Real> template <class F> void Grid<Real>::phase(F work, int level)
 {
-    schedule.each(static_cast<int>(all.size()), [&](int i) {
-        Cluster<Real> &c = *all[i];
+    values.finish();
+    each_and_exchange([&](Cluster<Real> &c) {
         if (level != ALL_LEVELS && level != c.level) {
-            c.interface[side ^ 1] = c.interface[side]; // its neighbours may ask again
+            keep_published(c);
             return;
         }
         fill_ghosts(c);
@@ -143,7 +182,6 @@ template <class Real> template <class F> void Grid<Real>::phase(F work, int leve
         put_scratch(std::move(scratch));
         publish(c, side ^ 1);
     });
-    values.swap(comm);
     side ^= 1;
 }
 

@@ -6,15 +6,19 @@
 // cluster, as with tasks, but no thread has to be woken for each; and, compiled with SWE_TBB,
 // a parallel_for of Threading Building Blocks.  But for owners the largest clusters are begun first,
 // so that what is left at the end is small.  An exception of the work is thrown again here.
+//
+// Work may be in parts, the first of which is what others wait for: in_parts().
 #ifndef SWE_PARALLEL_SCHEDULE_H
 #define SWE_PARALLEL_SCHEDULE_H
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <thread>
 #include <vector>
 #include "../config.h"
 #ifdef SWE_TBB
@@ -29,10 +33,16 @@ class Schedule {
 public:
     explicit Schedule(Parallel kind_) : kind(kind_) {}
 
-    // Work of each item, in any unit; until the next call.  Of none: all items are alike.
-    void weigh(const std::vector<std::int64_t> &work)
+    static constexpr int REST = 2; // the last part
+
+    // Work of each item, in any unit, and for in_parts() the part that each is in, 0 .. REST; until
+    // the next call.  Of no work: all items are alike.
+    void weigh(const std::vector<std::int64_t> &work, const std::vector<int> &parts = {})
     {
         order = has_owners() ? std::vector<int>{} : largest_first(work);
+        in_turn = by_part(work, parts);
+        first = static_cast<int>(std::count_if(parts.begin(), parts.end(),
+                                               [](int part) { return part != REST; }));
         middle.clear();
         std::int64_t sum = 0;
         for (std::int64_t w : work) {
@@ -45,21 +55,40 @@ public:
     // use(i) for each i of 0 .. count-1, in any order, at the same time.
     template <class F> void each(int count, F use)
     {
-        auto start = std::chrono::steady_clock::now();
-        Catch caught;
-        auto item = [&](int nth) { caught.run(use, nth_of(count, nth)); };
-#ifdef SWE_TBB
-        tbb::parallel_for(0, count, item);
-#else
-        if (kind == Parallel::TASKS)
-            tasks(count, item);
-        else if (kind == Parallel::LOOP)
-            loop(count, item);
-        else
-            owners(count, item);
+        timed([&](Catch &caught) {
+            auto number = [&](int nth) { return nth_of(count, nth); };
+            share(0, count, [&](int nth) { caught.run([&] { use(number(nth)); }); }, number);
+        });
+    }
+
+    // The same of the items that were weighed, part by part: those of the first parts are begun
+    // before those of the last one, behind which nothing waits for them.  The calling thread, and
+    // no other, calls between() after each item that it has worked on.
+    template <class F, class B> void in_parts(F use, B between)
+    {
+        const auto caller = std::this_thread::get_id();
+        auto count = static_cast<int>(in_turn.size());
+        timed([&](Catch &caught) {
+            auto number = [&](int nth) { return in_turn[nth]; };
+            auto item = [&](int nth) {
+                caught.run([&] { use(number(nth)); });
+                if (std::this_thread::get_id() == caller)
+                    caught.run(between);
+            };
+#ifndef SWE_TBB
+            if (kind == Parallel::LOOP) {
+                loop(0, count, item);
+                return;
+            }
+            if (kind == Parallel::TASKS) {
+                tasks_in_turn(count, item);
+                return;
+            }
 #endif
-        inside += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        caught.rethrow();
+            share(0, first, item, number);
+            caught.run(between);
+            share(first, count, item, number);
+        });
     }
 
     // For each item the one that its thread is likely to take next, if threads are alike; -1: none.
@@ -71,8 +100,12 @@ public:
         int ahead = has_owners() ? 1 : omp_get_max_threads();
 #endif
         std::vector<int> next(count, -1);
+        const bool parts = count == static_cast<int>(in_turn.size());
         for (int nth = 0; nth + ahead < count; nth++)
-            next[nth_of(count, nth)] = nth_of(count, nth + ahead);
+            if (parts)
+                next[in_turn[nth]] = in_turn[nth + ahead];
+            else
+                next[nth_of(count, nth)] = nth_of(count, nth + ahead);
         return next;
     }
 
@@ -82,6 +115,8 @@ public:
 private:
     Parallel kind;
     std::vector<int> order; // of items, as they are begun; none: as they come
+    std::vector<int> in_turn; // of items in parts, likewise; none: there are no parts
+    int first = 0;            // how many of these are not in the last part
     std::vector<std::int64_t> middle;
     std::int64_t total = 1;
     double inside = 0;
@@ -110,61 +145,111 @@ private:
         return order;
     }
 
+    // Part by part; in these largest first, or, for owners, as they come.
+    std::vector<int> by_part(const std::vector<std::int64_t> &work,
+                             const std::vector<int> &parts) const
+    {
+        std::vector<int> list(parts.size());
+        std::iota(list.begin(), list.end(), 0);
+        std::stable_sort(list.begin(), list.end(), [&](int a, int b) {
+            return parts[a] != parts[b] ? parts[a] < parts[b] : !has_owners() && work[a] > work[b];
+        });
+        return list;
+    }
+
     class Catch {
     public:
-        template <class F> void run(F &use, int i) noexcept
+        template <class F> void run(F use) noexcept
         {
             try {
-                use(i);
+                use();
             } catch (...) {
                 std::lock_guard<std::mutex> guard(lock);
-                if (!first)
-                    first = std::current_exception();
+                if (!thrown)
+                    thrown = std::current_exception();
             }
         }
         void rethrow()
         {
-            if (first)
-                std::rethrow_exception(first);
+            if (thrown)
+                std::rethrow_exception(thrown);
         }
 
     private:
         std::mutex lock;
-        std::exception_ptr first;
+        std::exception_ptr thrown;
     };
+
+    template <class F> void timed(F work)
+    {
+        auto start = std::chrono::steady_clock::now();
+        Catch caught;
+        work(caught);
+        inside += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        caught.rethrow();
+    }
+
+    // item(nth) for each nth of begin .. end-1; the item is number(nth).
+    template <class F, class N> void share(int begin, int end, F item, [[maybe_unused]] N number)
+    {
+#ifdef SWE_TBB
+        tbb::parallel_for(begin, end, item);
+#else
+        if (kind == Parallel::TASKS)
+            tasks(begin, end, item);
+        else if (kind == Parallel::LOOP)
+            loop(begin, end, item);
+        else
+            owners(begin, end, item, number);
+#endif
+    }
 
 #ifndef SWE_TBB
     // All tasks at once, not by a taskloop, which may hold some back for the thread that it has.
-    template <class F> static void tasks(int count, F &item)
+    template <class F> static void tasks(int begin, int end, F &item)
     {
-#pragma omp parallel default(none) shared(count, item)
+#pragma omp parallel default(none) shared(begin, end, item)
 #pragma omp single
-        for (int i = 0; i < count; i++) {
+        for (int i = begin; i < end; i++) {
 #pragma omp task default(none) firstprivate(i) shared(item)
             item(i);
         }
     }
 
-    template <class F> static void loop(int count, F &item)
+    // A thread begins the newest of its own tasks first, so each task takes the item whose turn it
+    // is when it begins.
+    template <class F> static void tasks_in_turn(int count, F &item)
     {
-#pragma omp parallel for schedule(dynamic, 1) default(none) shared(count, item)
-        for (int i = 0; i < count; i++)
+        std::atomic<int> next{0};
+#pragma omp parallel default(none) shared(count, item, next)
+#pragma omp master
+        for (int i = 0; i < count; i++) {
+#pragma omp task default(none) shared(item, next)
+            item(next++);
+        }
+    }
+
+    template <class F> static void loop(int begin, int end, F &item)
+    {
+#pragma omp parallel for schedule(dynamic, 1) default(none) shared(begin, end, item)
+        for (int i = begin; i < end; i++)
             item(i);
     }
 
     // The thread whose stretch of work has the middle of an item has the item.  The middle of an
     // item without work may be at the end of all work.
-    template <class F> void owners(int count, F &item)
+    template <class F, class N> void owners(int begin, int end, F &item, N &number)
     {
-#pragma omp parallel default(none) shared(count, item)
+#pragma omp parallel default(none) shared(begin, end, item, number)
         {
             std::int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
-            for (int i = 0; i < count; i++) {
+            for (int nth = begin; nth < end; nth++) {
+                const int i = number(nth);
                 std::int64_t owner = i < static_cast<int>(middle.size())
                                          ? middle[i] * threads / total
-                                         : static_cast<std::int64_t>(i) * threads / count;
+                                         : static_cast<std::int64_t>(nth) * threads / end;
                 if (std::min(owner, threads - 1) == me)
-                    item(i);
+                    item(nth);
             }
         }
     }

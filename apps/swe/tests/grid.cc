@@ -6,12 +6,14 @@
 // The last kind needs ranks: it works with any number of them, started by mpiexec.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mpi.h>
 #include <omp.h>
 #include <random>
 #include <set>
+#include <thread>
 #include "../grid/grid.h"
 #include "../grid/orientation.h"
 #include "../../lib/promises.h"
@@ -516,6 +518,33 @@ void random_marks_keep_the_grid_conforming(Check &check)
     }
 }
 
+// Also where chains of cuts go from rank to rank and back.
+void ranks_that_agree_at_once_make_the_same_grid(Check &check)
+{
+    for (int cut : {0, 2}) {
+        std::vector<std::string> words = SMALL;
+        Playground in_sweeps(config_of(2, 1, cut, words));
+        words.push_back("run.enclaves=on");
+        Playground at_once(config_of(2, 1, cut, words));
+        int rounds = 0, changes = 0;
+        for (unsigned round = 0; round < 40; round++) {
+            bool changed[2];
+            for (Playground *p : {&in_sweeps, &at_once}) {
+                p->scheme.grid = &p->grid;
+                p->scheme.wish = [round](const Site &s) { return random_wish(s, round); };
+                changed[p == &at_once] = p->grid.adapt();
+            }
+            check.that(changed[0] == changed[1], "both change");
+            check.that(in_sweeps.cells() == at_once.cells(), "both have the same cells");
+            check.that(at_once.grid.last_rounds() <= 2 + (11 - 3), "rounds");
+            rounds += at_once.grid.last_rounds();
+            changes++;
+        }
+        check.that(Playground::ranks() > 1 || rounds == changes, "one rank agrees with itself");
+        check.near(at_once.content(), in_sweeps.content(), 0, "content");
+    }
+}
+
 void marked_cells_are_bisected_and_never_joined(Check &check)
 {
     Playground p(config_of(1, 1, 2, SMALL));
@@ -667,6 +696,34 @@ void ranks_without_a_part_are_told_the_cuts_that_are_enough(Check &check)
     check.that(said(4, {}).empty(), "one each is enough");
 }
 
+// One thread, which is the calling one, looks around after each item.
+void items_that_others_wait_for_are_begun_before_the_rest(Check &check)
+{
+    const int threads = omp_get_max_threads();
+    const std::vector<int> parts = {Schedule::REST, 1, 0, Schedule::REST, 0, 1};
+    for (Parallel kind : {Parallel::LOOP, Parallel::TASKS, Parallel::OWNER}) {
+        const std::string name = "way " + std::to_string(static_cast<int>(kind));
+        Schedule schedule{kind};
+        schedule.weigh({9, 1, 2, 4, 3, 2}, parts);
+        omp_set_num_threads(1);
+        std::vector<int> taken;
+        int looks = 0;
+        schedule.in_parts([&](int item) { taken.push_back(item); }, [&] { looks++; });
+        std::vector<int> expected = {4, 2, 5, 1, 0, 3};
+        if (kind == Parallel::OWNER)
+            expected = {2, 4, 1, 5, 0, 3};
+        check.that(taken == expected, name + ": part by part");
+        check.that(looks >= 6, name + ": looks");
+        omp_set_num_threads(4);
+        std::atomic<int> done{0}, elsewhere{0};
+        const auto caller = std::this_thread::get_id();
+        schedule.in_parts([&](int) { done++; },
+                          [&] { elsewhere += std::this_thread::get_id() != caller; });
+        check.that(done == 6 && elsewhere == 0, name + ": all items, and one thread that looks");
+    }
+    omp_set_num_threads(threads);
+}
+
 // In which order one thread takes the items; and which item next_of() says comes after the first.
 void largest_items_are_begun_first(Check &check)
 {
@@ -705,10 +762,14 @@ int main(int argc, char **argv)
          {"ranks_without_a_part_are_told_the_cuts_that_are_enough",
           ranks_without_a_part_are_told_the_cuts_that_are_enough},
          {"largest_items_are_begun_first", largest_items_are_begun_first},
+         {"items_that_others_wait_for_are_begun_before_the_rest",
+          items_that_others_wait_for_are_begun_before_the_rest},
          {"topology_is_that_of_the_corners", topology_is_that_of_the_corners},
          {"what_is_no_conforming_tree_is_refused", what_is_no_conforming_tree_is_refused},
          {"interfaces_are_those_of_the_corners", interfaces_are_those_of_the_corners},
          {"random_marks_keep_the_grid_conforming", random_marks_keep_the_grid_conforming},
+         {"ranks_that_agree_at_once_make_the_same_grid",
+          ranks_that_agree_at_once_make_the_same_grid},
          {"marked_cells_are_bisected_and_never_joined", marked_cells_are_bisected_and_never_joined},
          {"coarsening_undoes_refinement", coarsening_undoes_refinement},
          {"cells_do_not_depend_on_clusters", cells_do_not_depend_on_clusters},
