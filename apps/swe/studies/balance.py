@@ -45,6 +45,7 @@ CORES = len(os.sched_getaffinity(0))
 EMULATED_SHAPES = ((40, 4), (20, 4), (40, 2), (20, 2))  # cores / ranks, figure 7's
 TASK_MS = 10.0  # ranks wait for each other several times a step: longer than other studies'
 PARALLELS = ("loop", "tasks", "owner")
+EARLY = "run.enclaves=on"  # messages early, work behind them
 
 
 def seconds(run: Run) -> float:
@@ -68,6 +69,9 @@ class Compared:
     limit: float         # seconds: all cores busy with what one rank and thread does
     over_limit: float
     over_yielding: float  # ours over ranks of one thread that yield
+    early: float         # seconds: ours with messages early
+    early_ratio: float   # that over ours
+    early_over_stock: float  # that over stock's best with as many ranks
 
 
 def short(words: list[str], scale: float) -> list[str]:
@@ -102,9 +106,11 @@ def real(ctx: Context, ranks: tuple[int, ...], parallel: str = "loop",
         stock = stock_runs(ctx, words, shapes)
         ours = {n: ctx.invade(ctx.mpi(n, ctx.app("swe"), *words), variant=f"invade-{n}")
                 for n in ranks}
+        early = {n: ctx.invade(ctx.mpi(n, ctx.app("swe"), *words, EARLY),
+                               variant=f"invade-early-{n}") for n in ranks}
         yielding = {n: yielding_run(ctx, words, n) for n in ranks}
-        turns.append((stock, ours, yielding))
-        runs = [*stock.values(), *ours.values(), *yielding.values()]
+        turns.append((stock, ours, yielding, early))
+        runs = [*stock.values(), *ours.values(), *yielding.values(), *early.values()]
         same_checksum(runs)
         if ctx.verbose:
             ctx.say("   ".join(f"{r.variant} {seconds(r):.2f} s" for r in runs))
@@ -126,22 +132,26 @@ def worth_running(shape: tuple[int, int], stock: dict[str, Run], ranks: tuple[in
 
 
 def compared(ranks: int, turns: list) -> Compared:
-    names = set.intersection(*(set(stock) for stock, _, _ in turns))
+    names = set.intersection(*(set(turn[0]) for turn in turns))
 
     def typical(name: str) -> float:
-        return statistics.median(seconds(stock[name]) for stock, _, _ in turns)
+        return statistics.median(seconds(turn[0][name]) for turn in turns)
 
-    def ratio(name: str) -> float:
-        return statistics.median(seconds(ours[ranks]) / seconds(stock[name])
-                                 for stock, ours, _ in turns)
+    def ratio(name: str, which: int = 1) -> float:
+        return statistics.median(seconds(turn[which][ranks]) / seconds(turn[0][name])
+                                 for turn in turns)
 
     best = min(of_ranks(names, ranks), key=typical)
     best_of_all = min(names, key=typical)
     over_yielding = statistics.median(seconds(ours[ranks]) / seconds(yielding[ranks])
-                                      for _, ours, yielding in turns)
-    return Compared(ranks, statistics.median(seconds(ours[ranks]) for _, ours, _ in turns), best,
+                                      for _, ours, yielding, _ in turns)
+    early_ratio = statistics.median(seconds(early[ranks]) / seconds(ours[ranks])
+                                    for _, ours, _, early in turns)
+    return Compared(ranks, statistics.median(seconds(turn[1][ranks]) for turn in turns), best,
                     typical(best), ratio(best), best_of_all, ratio(best_of_all),
-                    typical("1x1") / CORES, CORES * ratio("1x1"), over_yielding)
+                    typical("1x1") / CORES, CORES * ratio("1x1"), over_yielding,
+                    statistics.median(seconds(turn[3][ranks]) for turn in turns), early_ratio,
+                    ratio(best, 3))
 
 
 # --- on emulated cores
