@@ -209,4 +209,9 @@ const char *inv_version(void);
 #ifdef __cplusplus
 }
 #endif
+
+/* OpenMP tasks that wait for MPI requests: for a program that has included mpi.h before. */
+#if defined(MPI_VERSION) && defined(_OPENMP) && (defined(__clang__) || __GNUC__ >= 11)
+#include "invasive-tasks.h"
+#endif
 #endif /* INVASIVE_H */

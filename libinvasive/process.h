@@ -25,6 +25,7 @@
 #include "libinvasive/process/others.h"
 #include "libinvasive/process/state.h"
 #include "libinvasive/process/thread.h"
+#include "libinvasive/process/triggers.h"
 #include "libinvasive/table/core.h"
 #include "libinvasive/table/trace.h"
 

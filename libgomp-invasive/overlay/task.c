@@ -212,6 +212,8 @@ static inline void after_undeferred (struct gomp_team *team, struct gomp_task_sl
         thieves_starved(team, slot);
     if (++slot->inlined % CHECKPOINT_EVERY == 0 && inv_managed())
         gomp_hold_checkpoint();
+    if (inv_triggers_pending())
+        gomp_tasks_triggered();
 }
 
 /* --- a task that is queued */
@@ -446,6 +448,8 @@ void GOMP_taskyield (void)
     struct gomp_thread *thr = gomp_thread();
     struct gomp_team *team = thr->ts.team;
     struct gomp_task *task;
+    if (inv_triggers_pending())
+        gomp_tasks_triggered();
     if (team && thr->task && (task = gomp_tasks_find(thr, thr->task)))
         gomp_task_execute(gomp_task_slot(thr), task);
     if (inv_managed() && gomp_work_waiting())
@@ -480,7 +484,8 @@ static void complete_from_anywhere (struct gomp_task *task)
     struct gomp_team *team = task->detach_team;
     gomp_mutex_lock(&team->task_lock);
     gomp_task_complete(team, NULL, task);
-    gomp_tasks_wake_all(team);
+    if (!gomp_tasks_outstanding(team))
+        gomp_tasks_wake_all(team);
     gomp_mutex_unlock(&team->task_lock);
     if (gomp_thread()->thread_pool == NULL && gomp_thread()->ts.team == NULL)
         gomp_pool_donate(); /* the end of such a thread is not noticed */

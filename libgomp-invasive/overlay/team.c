@@ -711,6 +711,8 @@ static void __attribute__((constructor)) initialize_team (void)
     gomp_work_sources_set(&gomp_implicit_tasks, &gomp_explicit_tasks);
     gomp_workers_loaded();
     gomp_watchdog_set(&gomp_progress_watch);
+    inv_set_task_point(gomp_work_sources.explicit->task_point); /* also for teams of one thread */
+    atomic_store_explicit(&inv_triggers.in_openmp, true, memory_order_relaxed);
     gomp_use_loaded(); /* the constructors of env.c and parallel.c are linked before this one */
 }
 

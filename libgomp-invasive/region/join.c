@@ -94,7 +94,6 @@ static void join_first (unsigned nthreads)
                        "beside the program's threads");
     inv_join(-1, -1, -1); /* a second thread waits for the first */
     inv_set_work_probe(gomp_leaves_work);
-    inv_set_task_point(gomp_work_sources.explicit->task_point);
     inv_set_give_way(&gomp_give_way);
     atomic_store_explicit(&first.joined, true, memory_order_release);
 }

@@ -33,6 +33,21 @@ static bool needs_hold (void)
     return gomp_unheld_end() || is_unheld;
 }
 
+/* The only thread that may test MPI requests sleeps in slices, until it is woken.  What it waits for may be
+ * a task that one of its tests makes ready.  A slice is at most 1/SLICE_PART of the sleep so far. */
+static void test_in_sleep (struct gomp_waiter *w)
+{
+    enum { FIRST_NS = 20000, LONGEST_NS = 2000000, SLICE_PART = 16 };
+    uint64_t start = inv_now_ns();
+    while (inv_triggers_need_me()) {
+        int64_t slice = (int64_t)(inv_now_ns() - start) / SLICE_PART;
+        slice = slice < FIRST_NS ? FIRST_NS : slice > LONGEST_NS ? LONGEST_NS : slice;
+        if (gomp_waiter_rest(w, slice))
+            return;
+        inv_triggers_test(INV_AT_IDLE);
+    }
+}
+
 void gomp_park_thread (int *addr, int val)
 {
     struct gomp_waiter w = {.addr = addr,
@@ -56,6 +71,7 @@ void gomp_park_thread (int *addr, int val)
         pulled = inv_pull_waiting(gomp_unheld_compute());
     } else
         gomp_work_sources.implicit->publish();
+    test_in_sleep(&w);
     gomp_waiter_sleep(&w);
     inv_pull_end(&pulled);
 }

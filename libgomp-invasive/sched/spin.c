@@ -38,6 +38,7 @@ enum {
     SPIN_YIELD_MOST_NS = 100000, /* ... later, up to this, on an own core where there are none */
     INTERRUPTED_NS = 100000, /* a gap as long between two looks shows that another thread has run */
     STEAL_AFTER_NS = 5000,  /* then it takes what waits for other cores of the process */
+    TRIGGERS_EVERY = 8,     /* pauses between two tests of MPI requests (triggers.h) */
     POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
     YIELD_NOTICED_NS = 1200, /* a yield this long may have let another thread run */
     YIELD_LONG_NS = 1000000, /* ... one that computes, with a time slice of its own */
@@ -229,6 +230,8 @@ enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
             return GOMP_IDLE_READY;
         if (gomp_core_needed())
             return GOMP_IDLE_NEEDED;
+        if (i % TRIGGERS_EVERY == 0)
+            inv_triggers_test(INV_AT_IDLE);
         inv_cpu_relax();
         if (i % POLL_EVERY)
             continue;
@@ -298,6 +301,7 @@ static bool spin_oversubscribed (bool (*ready) (void *), void *arg)
             }
             inv_cpu_relax();
         }
+        inv_triggers_test(INV_AT_IDLE);
         if (gomp_yield_was_long())
             break;
     }
@@ -316,6 +320,8 @@ static bool spin_undersubscribed (bool (*ready) (void *), void *arg)
         if (ready(arg))
             return true;
         inv_cpu_relax();
+        if (i % TRIGGERS_EVERY == 0)
+            inv_triggers_test(INV_AT_IDLE);
         if (i % POLL_EVERY)
             continue;
         uint64_t now = inv_now_ns();

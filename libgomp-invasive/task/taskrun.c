@@ -685,6 +685,18 @@ void gomp_task_execute (struct gomp_task_slot *slot, struct gomp_task *task)
             return;
     }
     gomp_task_complete(team, slot, task);
+    inv_triggers_test(INV_AT_TASK);
+}
+
+void __attribute__((noinline)) gomp_tasks_triggered (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_team_tasks *tasks = thr->ts.team ? gomp_team_tasks(thr->ts.team) : NULL;
+    struct gomp_task *task;
+    inv_triggers_look(INV_AT_TASK);
+    while (tasks && shared_in_sight(tasks, thr->task) &&
+           (task = shared_take(tasks, thr->task, 0)))
+        gomp_task_execute(gomp_task_slot(thr), task);
 }
 
 /* --- waiting */
@@ -722,6 +734,9 @@ static uint64_t hunger_of (const struct wait *w)
  * to other threads. */
 static bool core_needed (const struct wait *w)
 {
+    /* The thread tests the requests that are pending, so it matters whether there are tasks now. */
+    if (inv_triggers_pending())
+        return w->root && (gomp_threads_waiting() || gomp_tasks_visible(w->team));
     return w->root && gomp_work_waiting();
 }
 
@@ -731,7 +746,9 @@ static bool wait_ready (void *arg)
     if (--w->until_look > 0)
         return false;
     w->until_look = w->pauses;
-    if (w->pauses < LOOK_MOST)
+    if (inv_triggers_pending()) /* then a task may come at any time, and from this thread */
+        w->until_look = w->pauses = LOOK_LEAST;
+    else if (w->pauses < LOOK_MOST)
         w->pauses *= 2;
     if (w->done(w))
         return true;

@@ -195,6 +195,9 @@ extern struct gomp_task *gomp_tasks_find_urgent (struct gomp_thread *, int prior
 /* A task for a thread that waits for something outside OpenMP in the middle of its own task: any task
  * of the team. */
 extern struct gomp_task *gomp_tasks_find_any (struct gomp_thread *);
+/* At a task scheduling point, while MPI requests are pending (inv_triggers_pending): tests some, and runs
+ * descendants of the current task that have become ready by that, before what was ready already. */
+extern void gomp_tasks_triggered (void);
 
 /* Execute tasks until done(arg); sleep when there are none.  Only descendants of the current task
  * run meanwhile. */

@@ -95,7 +95,7 @@ int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
                           int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
     struct shim_comm *c = shim_comm(comm);
-    if (shim_hooked())
+    if (shim_watches())
         return SHIM_WATCH(NULL, shim_domain_rank(c, dest), shim_domain_rank(c, source),
                           shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source,
                                                      recvtag, comm, status));
@@ -192,7 +192,7 @@ int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
     if (!shim_recv_valid(shim_comm(comm), NULL, 0, MPI_BYTE, source, tag))
         return shim_pmpi.Probe(source, tag, comm, status);
-    if (shim_hooked())
+    if (shim_watches())
         return SHIM_WATCH(NULL, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE,
                           shim_pmpi.Probe(source, tag, comm, status));
     struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
@@ -203,7 +203,7 @@ int shim_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
 {
     if (!shim_recv_valid(shim_comm(comm), NULL, 0, MPI_BYTE, source, tag))
         return shim_pmpi.Mprobe(source, tag, comm, message, status);
-    if (shim_hooked())
+    if (shim_watches())
         return SHIM_WATCH(NULL, SHIM_DOMAIN_RANK_NONE, SHIM_DOMAIN_RANK_NONE,
                           shim_pmpi.Mprobe(source, tag, comm, message, status));
     struct args a = {
@@ -246,7 +246,7 @@ int shim_Wait(MPI_Request *request, MPI_Status *status)
     if (!request)
         return shim_pmpi.Wait(request, status);
     int domain_rank = shim_request_peer(*request);
-    if (shim_hooked())
+    if (shim_watches())
         return SHIM_WATCH(NULL, domain_rank, SHIM_DOMAIN_RANK_NONE,
                           shim_pmpi.Wait(request, status));
     return shim_wait_one(request, status, domain_rank, SHIM_SITE);
@@ -273,7 +273,7 @@ static int wait_many(shim_check *check, struct args *a, const void *call_site)
 {
     struct shim_ring_set set;
     shim_ring_set_collect(&set, a->count, a->requests);
-    int result = shim_hooked() ? watch_many(check, a) : shim_check_and_wait(check, a, call_site);
+    int result = shim_watches() ? watch_many(check, a) : shim_check_and_wait(check, a, call_site);
     shim_ring_set_ring(&set);
     return result;
 }
@@ -282,7 +282,7 @@ int shim_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
 {
     if (count <= 0 || !requests)
         return shim_pmpi.Waitall(count, requests, statuses);
-    if (!shim_hooked() && shim_any_partitioned(count, requests)) {
+    if (!shim_watches() && shim_any_partitioned(count, requests)) {
         shim_await_partitioned(count, requests, SHIM_SITE);
         return shim_pmpi.Waitall(count, requests, statuses);
     }

@@ -22,7 +22,7 @@ SHIM_INLINE bool shim_fast_path(MPI_Comm comm)
     /* acquire: as in shim_comm */
     unsigned drops = atomic_load_explicit(&shim_comms.drops, memory_order_acquire);
     return shim_thread.comm_handle == comm && shim_thread.fast_path_drops == drops &&
-           !shim_watch.site;
+           !shim_watch.site && !inv_triggers_pending();
 }
 SHIM_INLINE bool shim_fast_path_peer(const struct shim_comm *c, int peer)
 {

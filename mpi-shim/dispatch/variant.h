@@ -3,6 +3,7 @@
 #ifndef SHIM_VARIANT_H
 #define SHIM_VARIANT_H
 
+#include "libinvasive/process/triggers.h"
 #include "mpi-shim/dispatch/hook.h"
 
 #include <stdbool.h>
@@ -22,6 +23,10 @@ extern struct shim_dispatcher {
 } shim_dispatcher;
 
 static inline bool shim_hooked(void) { return shim_dispatcher.hooked; }
+/* Is a call of one rank watched?  Not while triggers are pending (triggers.h): the hook is inside of the
+ * library's progress, where no request can be tested.  Collectives cannot choose, since all ranks must
+ * take the same form. */
+static inline bool shim_watches(void) { return shim_hooked() && !inv_triggers_pending(); }
 
 /* From now on the entries lead to the wrappers, or to the library's own functions. */
 void shim_entries_wrap(bool wrap);

@@ -35,7 +35,7 @@ def only_if_managed(condition, f):
 
 def watched(f, comm="NULL", peer="SHIM_DOMAIN_RANK_NONE", other="SHIM_DOMAIN_RANK_NONE"):
     """Where the library calls the shim while it polls, MPI's own function is called, watched."""
-    yield "    if (shim_hooked())"
+    yield f"    if ({'shim_watches' if comm == 'NULL' else 'shim_hooked'}())"
     yield f"        return SHIM_WATCH({comm}, {peer}, {other},"
     yield f"                          {f.direct()});"
 

@@ -348,6 +348,11 @@ static bool agree_on_ways(const struct shim_agreement *a, bool good, bool *hooke
     return true;
 }
 
+static bool is_in_mpi(void)
+{
+    return shim_thread.frame != 0;
+}
+
 static void begin_management(const struct shim_agreement *a)
 {
     int *tag_ub, flag = 0;
@@ -357,6 +362,7 @@ static void begin_management(const struct shim_agreement *a)
         shim_world.tag_ub = flag ? *tag_ub : 32767;
         shim_clock_measure();
         shim_site_stats_start(job_number());
+        atomic_store_explicit(&inv_triggers.in_mpi, is_in_mpi, memory_order_relaxed);
         shim_entries_wrap(true);
         shim_workload_start();
         shim_world.in_force = true;

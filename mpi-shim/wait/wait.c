@@ -129,6 +129,7 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
                 return true;
             inv_cpu_relax();
         }
+        inv_triggers_test(INV_IN_MPI);
     } while (shim_spin_on(site, start, start));
     return false;
 }
@@ -175,6 +176,7 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
         for (int i = 0; i < 4; i++)
             if (w->done(w))
                 return true;
+        inv_triggers_test(INV_IN_MPI);
         enough = shim_yield_is_enough(&shared_at) && !shim_thread.mpi_yields;
     } while (!enough && shim_ticks() - start < yielding);
     return w->done(w);
@@ -305,6 +307,7 @@ static bool check_before_sleep(struct shim_wait *w, struct shim_sleep *s, uint64
         shim_thread.heard = false;
         if (w->done(w))
             return true;
+        inv_triggers_test(INV_IN_MPI);
         if (shim_thread.heard && shim_sleep_arrived(s))
             shim_ring_all();
         uint64_t now = shim_ticks();

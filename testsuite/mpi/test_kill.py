@@ -31,6 +31,7 @@ from lib.waiting import until
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 
 PROGRAM = "mpi-shim/tests/random/random"
+COMMAND = (PROGRAM, "--seed=1", "--count=1000000")
 MPIEXEC = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpiexec.openmpi", "orterun",
            "mpirun.openmpi"]
 END_S, GONE_S = 60, 20  # what a loaded machine may need; a hang is longer
@@ -154,15 +155,15 @@ def invasive_sockets():
 
 @pytest.fixture
 def jobs(build, mpi, stock_env):
-    """jobs(RANKS, managed, OPTION...): starts one; all end with the test."""
+    """jobs(RANKS, managed, OPTION..., command=WORDS): starts one; all end with the test."""
     started = []
 
-    def start(ranks, managed, *options):
+    def start(ranks, managed, *options, command=COMMAND):
         invade = [build / "invade", TWO_CORES, "--"] if managed else []
-        program = mpi.program(PROGRAM)
-        job = Job([*invade, *mpi.run(ranks, program, "--seed=1", "--count=1000000", *options)],
+        program = mpi.program(command[0])
+        job = Job([*invade, *mpi.run(ranks, program, *command[1:], *options)],
                   {**stock_env, **KEPT_OUT, "OMP_NUM_THREADS": "2"}, mpi)
-        job.program = program.name
+        job.program = program.name[:15]  # of which the kernel knows no more
         started.append(job)
         return job
 
@@ -212,6 +213,14 @@ def kill_rank(number):
 def test_a_rank_killed_at_any_time_ends_the_job_and_leaves_nothing(jobs, number, ranks):
     code = ended_after(jobs(ranks, True), kill_rank(number), ranks)
     assert code != 0 or number == signal.SIGTERM
+
+
+@pytest.mark.parametrize("level", ["1", "3"])
+@pytest.mark.parametrize("managed", [True, False])
+@pytest.mark.timeout(300)
+def test_a_rank_killed_while_tasks_wait_for_messages_ends_the_job(jobs, managed, level):
+    job = jobs(2, managed, command=("mpi-shim/tests/triggers", level, "endless"))
+    assert ended_after(job, kill_rank(signal.SIGKILL), 2) != 0
 
 
 @pytest.mark.parametrize("how,code", [("abort", 7), ("exit", 3)])

@@ -35,6 +35,7 @@ LAYERS = ("include", "libinvasive/base", "libinvasive/table", "libinvasive/launc
           *(f"{RUNTIME}/{folder}" for folder in (*OWN_FOLDERS, *REPLACING)),
           "mpi-shim/abi", "mpi-shim/dispatch", "mpi-shim/ranks", "mpi-shim/measure",
           "mpi-shim/wait", "mpi-shim/arrival", "mpi-shim/calls", "mpi-shim/setup",
+          "mpi-shim/triggers",
           "rmd/loop", "rmd/host", "rmd/power", "rmd/policy", "rmd/placement",
           "rmd/config", "rmd/journal", "rmd/domain", "rmd/domain/watch", "rmd/quota",
           "rmd/restart", "rmd/users", "rmd/serve", "rmd", "client", "tools/rmctl/simulate",

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""OpenMP tasks that become ready when MPI messages arrive (invasive-tasks.h), with `invade` and
+without, at every thread level."""
+
+import pytest
+
+from lib.machine import TWO_CORES
+
+LEVELS = ["0", "1", "2", "3"]
+
+
+@pytest.fixture(params=["stock", "managed", "more ranks than cores"])
+def trigger(request, build, mpi, run_program, stock_env):
+    """trigger(ARGUMENT...): the completed process of two ranks."""
+    program = mpi.program("mpi-shim/tests/triggers")
+
+    def run(*arguments, **more):
+        if request.param == "stock":
+            return run_program([*mpi.run(2, program), *arguments], env=stock_env, **more)
+        cores = TWO_CORES if request.param == "managed" else TWO_CORES.split(",", maxsplit=1)[0]
+        return run_program([build / "invade", cores, "--", mpi.mpiexec, "-n", "2", program,
+                            *arguments], env=stock_env, **more)
+    return run
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("scene", ["one", "all", "late", "wrong"])
+def test_a_task_runs_when_its_messages_have_come_and_not_before(trigger, level, scene):
+    """Each rank's threads sleep meanwhile, in taskwait."""
+    assert trigger(level, scene, timeout=60).stdout == "ok\n"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_error_is_in_the_status_where_the_handler_returns(trigger, level):
+    assert trigger(level, "truncated", timeout=60).stdout == "ok\n"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_handler_of_errors_may_give_another_request_to_a_task(trigger, level):
+    assert trigger(level, "handler", timeout=60).stdout == "ok\n"
+
+
+def test_an_error_ends_the_job_where_the_handler_does(trigger):
+    done = trigger("3", "truncated", "fatal", timeout=60, check=False)
+    assert done.returncode != 0
+    assert "ok" not in done.stdout
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("cores", [TWO_CORES, "--emulate-cores=1", "--emulate-cores=4"])
+def test_a_thread_that_waits_in_mpi_runs_tasks_whose_messages_have_come(
+        build, mpi, run_program, stock_env, level, cores):
+    """The program hangs otherwise: it waits for an answer to what the tasks send."""
+    done = run_program([build / "invade", "--mpi-tasks", cores, "--", mpi.mpiexec, "-n", "2",
+                        mpi.program("mpi-shim/tests/triggers"), level, "answer"],
+                       env=stock_env, timeout=60)
+    assert done.stdout == "ok\n"
+
+
+@pytest.mark.parametrize("level", ["0", "3"])
+def test_tasks_run_where_no_resource_manager_answers(build, mpi, run_program, stock_env, level):
+    """The OpenMP runtime and the shim are there, and the ranks are unmanaged."""
+    env = {**stock_env, "INVASIVE_SOCKET": "@invasive-test-none"}
+    libraries = " ".join(str(build / f"lib/invasive/{name}") for name in (
+        "libinvasive-process.so", "libgomp.so.1", "libinvasive-mpi.so"))
+    command = mpi.run(2, "env", f"LD_PRELOAD={libraries}", mpi.program("mpi-shim/tests/triggers"))
+    assert run_program([*command, level, "one"], env=env, timeout=60).stdout == "ok\n"
