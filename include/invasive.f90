@@ -10,7 +10,8 @@
 !     lent = inv_reclaim()
 !
 module invasive
-    use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_int, c_null_char
+    use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_funptr, c_int, c_intptr_t, &
+        c_null_char, c_ptr
     implicit none
     private
 
@@ -43,6 +44,7 @@ module invasive
     public :: inv_invade, inv_reinvade, inv_retreat, inv_claim_now
     public :: inv_announce_workload, inv_announce_scalability, inv_lend, inv_reclaim
     public :: inv_control_point, inv_core_speed
+    public :: inv_fulfil_when, inv_fulfil_when_all, inv_when_message
 
     interface
         ! Arguments that are absent are NULL in C.  0: done; -1: see invasive.h.
@@ -95,6 +97,37 @@ module invasive
             character(kind=c_char), intent(in) :: name(*)
             integer(c_int), value :: low, high
             integer(c_int), intent(inout) :: value
+        end function
+
+        ! The functions of invasive-tasks.h: link also with -linvasive-tasks-mpich or -linvasive-tasks-openmpi.
+        ! A request is the integer of mpif.h and module mpi, or MPI_VAL of a handle of mpi_f08; likewise comm.
+        ! event is of kind omp_event_handle_kind.  Pass arrays that do not move or end before the event is
+        ! fulfilled: with attribute `asynchronous`, and no copies such as a section that is not contiguous.
+        integer(c_int) function inv_fulfil_when(request, event) bind(c, name="inv_fulfil_when_f")
+            import :: c_int, c_intptr_t
+            integer(c_int), intent(inout) :: request
+            integer(c_intptr_t), value :: event
+        end function
+
+        ! statuses: (MPI_STATUS_SIZE, count).
+        integer(c_int) function inv_fulfil_when_all(count, requests, statuses, event) &
+            bind(c, name="inv_fulfil_when_all_f")
+            import :: c_int, c_intptr_t
+            integer(c_int), value :: count
+            integer(c_int), intent(inout) :: requests(*)
+            integer(c_int), intent(inout), asynchronous, optional :: statuses(*)
+            integer(c_intptr_t), value :: event
+        end function
+
+        ! arrived: c_funloc of "integer(c_int) function arrived(message, status, arg) bind(c)" with
+        ! integer(c_int), intent(inout) :: message; integer(c_int), intent(in) :: status(*);
+        ! type(c_ptr), value :: arg.  Returns 0 when no more messages are to be looked for.
+        integer(c_int) function inv_when_message(source, tag, comm, arrived, arg) &
+            bind(c, name="inv_when_message_f")
+            import :: c_funptr, c_int, c_ptr
+            integer(c_int), value :: source, tag, comm
+            type(c_funptr), value :: arrived
+            type(c_ptr), value :: arg
         end function
     end interface
 

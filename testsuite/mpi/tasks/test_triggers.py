@@ -2,6 +2,9 @@
 """OpenMP tasks that become ready when MPI messages arrive (invasive-tasks.h), with `invade` and
 without, at every thread level."""
 
+import shutil
+import subprocess
+
 import pytest
 
 from lib.machine import TWO_CORES
@@ -65,3 +68,35 @@ def test_tasks_run_where_no_resource_manager_answers(build, mpi, run_program, st
         "libinvasive-process.so", "libgomp.so.1", "libinvasive-mpi.so"))
     command = mpi.run(2, "env", f"LD_PRELOAD={libraries}", mpi.program("mpi-shim/tests/triggers"))
     assert run_program([*command, level, "one"], env=env, timeout=60).stdout == "ok\n"
+
+
+# --- Fortran
+
+@pytest.fixture(scope="module")
+def compiled(mpi, top, build, tmp_path_factory):
+    """compiled(INTERFACE) - triggers.F90 with this interface and the MPI in turn."""
+    compiler = shutil.which(f"mpif90.{mpi.name}")
+    if not compiler or not shutil.which("gfortran"):
+        pytest.skip(f"mpif90.{mpi.name} and gfortran are needed")
+
+    def program(interface):
+        where = tmp_path_factory.mktemp(f"{mpi.name}-{interface}")
+        made = subprocess.run(
+            [compiler, f"-D{interface}", "-fopenmp", "-O1", "-o", "triggers",
+             top / "include/invasive.f90", top / "mpi-shim/tests/triggers.F90",
+             f"-L{build / 'lib'}", f"-linvasive-tasks-{mpi.name}", "-linvasive",
+             f"-Wl,-rpath,{build / 'lib'}"],
+            check=False, cwd=where, capture_output=True, text=True, timeout=100)
+        assert made.returncode == 0, made.stderr
+        return where / "triggers"
+
+    return program
+
+
+@pytest.mark.parametrize("interface", ["USE_MPIF_H", "USE_MPI", "USE_MPI_F08"])
+def test_a_fortran_program_has_the_same(compiled, build, mpi, run_program, stock_env, interface):
+    program = compiled(interface)
+    for level in LEVELS:
+        for managed in ([], [build / "invade", TWO_CORES, "--"]):
+            done = run_program([*managed, *mpi.run(2, program, level)], env=stock_env, timeout=60)
+            assert done.stdout.split() == ["ok"], (level, managed)
