@@ -100,3 +100,20 @@ def test_a_fortran_program_has_the_same(compiled, build, mpi, run_program, stock
         for managed in ([], [build / "invade", TWO_CORES, "--"]):
             done = run_program([*managed, *mpi.run(2, program, level)], env=stock_env, timeout=60)
             assert done.stdout.split() == ["ok"], (level, managed)
+
+
+# --- the example of invasive-tasks(7)
+
+def test_the_example_of_the_manual_is_what_it_prints(top, build, mpi, run_program, stock_env,
+                                                     tmp_path):
+    page = (top / "doc/man/invasive-tasks.7").read_text()
+    example = (top / "doc/examples/message_tasks.c").read_text()
+    assert page.split("indent\n")[1].split(".Ed")[0].replace("\\e", "\\") in example
+    command = [mpi.mpicc, "-fopenmp", "-Wall", "-Werror", "-O2",
+               f"-I{top / 'include'}", top / "doc/examples/message_tasks.c", "-o",
+               tmp_path / "example", f"-L{build / 'lib'}", f"-linvasive-tasks-{mpi.name}",
+               f"-Wl,-rpath,{build / 'lib'}"]
+    subprocess.run(command, check=True, timeout=60)
+    for managed in ([], [build / "invade", TWO_CORES, "--"]):
+        done = run_program([*managed, *mpi.run(2, tmp_path / "example")], env=stock_env)
+        assert done.stdout == "sum 20000\n"
