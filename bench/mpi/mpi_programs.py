@@ -69,9 +69,9 @@ def libraries(ctx: Context) -> list[Library]:
 class Programs:
     """One program of bench/mpi with one library."""
 
-    def __init__(self, ctx: Context, library: Library, source: str):
+    def __init__(self, ctx: Context, library: Library, source: str, *options: str):
         self.ctx, self.mpi = ctx, library
-        self.program = compiled(ctx, library, source)
+        self.program = compiled(ctx, library, source, *options)
 
     def command(self, ranks: int, *arguments: str) -> list[str]:
         return self.ctx.mpi(ranks, *self.mpi.options, str(self.program), *arguments,
