@@ -531,7 +531,7 @@ static bool limit_temperature(void)
 {
     unsigned ordered = rmd.machine.heat.ordered;
     unsigned degrees = !ordered ? rmd.settings.temperature_limit : ordered == RMD_PERSISTED_OFF ? 0 : ordered;
-    if (!degrees || rmd_machine_cool(&rmd.machine, degrees))
+    if (!degrees || rmd_heat_keep_below(&rmd.machine.heat, degrees))
         return true;
     if (ordered) {
         rmd_log(RMD_WARNING, "the limit of %u degrees, which was ordered before, does not hold: no sensor tells the "

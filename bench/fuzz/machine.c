@@ -62,6 +62,7 @@ static int fuzz_glob(const char *pattern, glob_t *found)
 #include "../../rmd/host/online.c"
 #include "../../rmd/power/power.c"
 #include "../../rmd/power/energy.c"
+#include "../../rmd/power/chips.c"
 #include "../../rmd/power/sensors.c"
 #include "../../rmd/power/thermal.c"
 #include "../../rmd/quota/quota.c"
@@ -90,21 +91,24 @@ static void read_quota(void)
 static void read_heat(void)
 {
     static struct rmd_sensors s;
+    static struct rmd_chips chips = {.count = 2, .known = true, .package = {0, 7}, .of_cpu = {0, 1}};
     double part = 1;
     memset(&s, 0, sizeof s);
-    s.hottest = -1;
+    s.all.hottest = -1;
     for (uint64_t look = 1; look <= 4; look++) {
-        double last = s.hottest;
-        rmd_sensors_look(&s, "", look * 40000000000); /* from the third on some are given up */
-        need(s.read ? s.hottest >= 0 && s.hottest <= 200 : s.hottest <= last && s.hottest >= last);
-        need(s.missing <= s.count && s.count <= RMD_SENSORS);
-        double before = last < 0 ? s.hottest : last;
-        part = s.read ? rmd_thermal_next(part, s.hottest, before, RMD_THERMAL_LEAST) : part;
+        double last = s.all.hottest;
+        rmd_sensors_look(&s, "", &chips, look * 40000000000); /* from the third on some are given up */
+        double now = s.all.hottest;
+        need(s.all.read ? now >= 0 && now <= 200 : now <= last && now >= last);
+        need(s.all.missing <= s.count && s.count <= RMD_SENSORS && s.all.known == s.count);
+        need(s.chip[0].read + s.chip[1].read >= s.all.read);
+        double before = last < 0 ? now : last;
+        part = s.all.read ? rmd_thermal_next(part, now, before, RMD_THERMAL_LEAST) : part;
         need(part >= RMD_THERMAL_SLOWEST && part <= 1);
     }
-    unsigned present = s.count - s.missing;
+    unsigned present = s.count - s.all.missing;
     rmd_sensors_forget_missing(&s);
-    need(s.count == present && !s.missing);
+    need(s.count == present && !s.all.missing && s.chip[0].known <= present);
 }
 
 static void read_energy(void)
@@ -131,9 +135,13 @@ static void ignore_note(void *context, const struct rmd_power_knob *knob, unsign
 static void read_power(void)
 {
     static struct rmd_power p;
+    static double part[RMD_POWER_KNOBS];
     struct rmd_power_cap cap = {.amount = 1 + fuzz_number(&input, 1) % 100, .percent = fuzz_number(&input, 1) % 2};
     need(rmd_power_limit(&p, "", cap, ignore_note, NULL) && !p.count);
-    rmd_power_slow(&p, 0.5);
+    for (unsigned cpu = 0; cpu < RMD_POWER_KNOBS; cpu++)
+        part[cpu] = 0.5;
+    rmd_power_slow(&p, part);
+    need(part[0] >= 1 && part[0] <= 1);
 }
 
 static void read_cpus(void)

@@ -15,7 +15,7 @@
 #include "libinvasive/table/table.h"
 
 #define INV_PROTOCOL_MAGIC UINT32_C(0x44564e49) /* "INVD" */
-enum { INV_PROTOCOL_VERSION = 9 };
+enum { INV_PROTOCOL_VERSION = 10 };
 
 enum inv_request_kind {
     INV_JOIN = 1,    /* become a member; the answer carries the table, writable */

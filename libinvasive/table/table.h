@@ -122,8 +122,9 @@ struct inv_core {
     uint8_t apart;              /* enum inv_apart, from the core before: two cores are as far
                                    apart as the farthest step between them; rmd, at creation.
                                    A hint: where to look for a free core first */
-    uint16_t speed;             /* in 1/INV_WHOLE_SPEED of the fastest core's; rmd, at creation.  A
-                                   hint, for the size of teams and the length of emulated work */
+    _Atomic uint16_t speed;     /* in 1/INV_WHOLE_SPEED of the fastest core's; writer: rmd, at creation
+                                   and when heat slows chips.  A hint, for the size of teams, the
+                                   length of emulated work and what a process tells of its cores */
 } __attribute__((aligned(128)));
 
 enum inv_slot_state { INV_SLOT_FREE = 0, INV_SLOT_LIVE = 1, INV_SLOT_DEAD = 2 };

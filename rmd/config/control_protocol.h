@@ -55,6 +55,14 @@ struct inv_control {
     uint64_t set[INV_CORE_WORDS];
 };
 
+/* INV_POWER: a chip of the machine. */
+struct inv_chip {
+    uint32_t package;       /* the kernel's number */
+    uint16_t speed_percent; /* of its highest speed, or of its cores */
+    int16_t temperature;    /* degrees Celsius; INV_NO_TEMPERATURE: no sensor tells it */
+};
+enum { INV_CHIPS = 64, INV_NO_TEMPERATURE = INT16_MIN };
+
 enum inv_outcome_status {
     INV_DONE = 0,
     INV_NOT_YET = 1, /* the command is in force, and will have its effect later */
@@ -67,12 +75,14 @@ struct inv_outcome {
     uint64_t took_ns;          /* from the request to the effect */
     uint32_t cores, job_cores; /* INV_LIMIT: the limits in force; 0: all.  INV_POWER: the threshold,
                                   0: none, and the highest temperature, in degrees; `owned` is per
-                                  cent of the highest speed then */
+                                  cent of the highest speed then, of the slowest chip */
     uint32_t uid;
     int32_t pid;
     uint32_t processes; /* of the job that is suspended or resumed */
     uint32_t sensors;   /* INV_POWER: of temperatures; 0: none is known */
     char text[256]; /* what has happened, or why not and what to do */
+    uint32_t nchips, unused; /* INV_POWER; 0: chips are not told apart */
+    struct inv_chip chip[INV_CHIPS];
 };
 
 /* INV_EVENTS: answered by a struct inv_reply and then one struct inv_event for each event from

@@ -468,6 +468,14 @@ void rmd_domain_reconsider(struct rmd_domain *d)
     rmd_domain_redistribute(d, false);
 }
 
+void rmd_domain_set_speeds(struct rmd_domain *d, const unsigned short *speed)
+{
+    memcpy(d->topology.speed, speed, sizeof d->topology.speed);
+    for (unsigned c = 0; d->table && c < d->topology.ncores; c++) /* relaxed: each is a hint alone */
+        atomic_store_explicit(&inv_core_at(d->table, c)->speed, speed[c], memory_order_relaxed);
+    rmd_domain_reconsider(d);
+}
+
 void rmd_domain_answer_constraints(struct rmd_domain *d)
 {
     uint32_t seen[INV_MAX_SLOTS];

@@ -217,6 +217,8 @@ void rmd_domain_leave(struct rmd_domain *domain, pid_t pid);
 
 /* Decides again, since an input of the policy may have changed. */
 void rmd_domain_reconsider(struct rmd_domain *domain);
+/* The speeds of the cores from now on, in 1/INV_WHOLE_SPEED; decides again. */
+void rmd_domain_set_speeds(struct rmd_domain *domain, const unsigned short *speed);
 
 /* Replaces the order about the process in this slot, and decides again in any case. */
 void rmd_domain_set_order(struct rmd_domain *domain, unsigned slot, const struct rmd_order *order);

@@ -180,41 +180,49 @@ static bool add_frequencies(struct rmd_power *p)
     return p->count > had;
 }
 
-/* Returns 1; 0: the setting is no CPU's, or the CPU is offline; -1 with errno: writing failed. */
-static int slow_setting(const struct rmd_power *p, unsigned i, double part)
+/* Sets a CPU to *part of its highest frequency, and *part as rmd_power_slow does.  Returns 1; 0: the
+ * setting is no CPU's, or the CPU is offline; -1 with errno: writing failed. */
+static int slow_setting(const struct rmd_power *p, unsigned i, double *part)
 {
     const struct rmd_power_knob *knob = &p->knob[i];
-    uint64_t highest, lowest = 0;
+    uint64_t highest, lowest = 0, full = p->value[i];
     struct rmd_sysfile high = rmd_sysfile(p->root, CPU "cpuinfo_max_freq", knob->number);
     struct rmd_sysfile low = rmd_sysfile(p->root, CPU "cpuinfo_min_freq", knob->number);
     struct rmd_sysfile file = file_of(p->root, knob);
-    if (knob->kind != RMD_POWER_CPU || !rmd_sysfile_read(&high, &highest))
+    if (!rmd_sysfile_read(&high, &highest))
         return 0;
     rmd_sysfile_read(&low, &lowest);
-    uint64_t f = (uint64_t)fmax((double)lowest, part * (double)highest + 0.5);
-    if (rmd_sysfile_write(&file, part < 1 && f < p->value[i] ? f : p->value[i]))
+    uint64_t f = (uint64_t)fmax((double)lowest, *part * (double)highest + 0.5);
+    f = *part < 1 && f < full ? f : full;
+    if (rmd_sysfile_write(&file, f)) {
+        *part = full ? (double)f / (double)full : 1;
         return 1;
+    }
     int error = errno;
     bool offline = !rmd_sysfile_read(&high, &highest); /* since a moment ago */
     errno = error;
     return offline ? 0 : -1;
 }
 
-int rmd_power_slow(struct rmd_power *p, double part)
+int rmd_power_slow(struct rmd_power *p, double part[RMD_POWER_KNOBS])
 {
-    if (!add_frequencies(p)) {
-        errno = ENOTSUP;
-        return -1;
-    }
+    double got[RMD_POWER_KNOBS];
     unsigned set = 0;
-    int error = 0;
+    int error = add_frequencies(p) ? 0 : ENOTSUP;
+    for (unsigned cpu = 0; cpu < RMD_POWER_KNOBS; cpu++)
+        got[cpu] = 1;
     for (unsigned i = 0; i < p->count; i++) {
-        int done = slow_setting(p, i, part);
+        unsigned cpu = p->knob[i].number;
+        if (p->knob[i].kind != RMD_POWER_CPU || cpu >= RMD_POWER_KNOBS)
+            continue;
+        int done = slow_setting(p, i, &part[cpu]);
         if (done < 0)
             error = errno;
-        else
-            set += (unsigned)done;
+        if (done > 0)
+            got[cpu] = part[cpu];
+        set += done > 0;
     }
+    memcpy(part, got, sizeof got);
     if (!error && !set)
         error = ENOTSUP; /* the driver is gone */
     errno = error;

@@ -53,14 +53,15 @@ struct rmd_power {
 int rmd_power_limit(struct rmd_power *power, const char *root, struct rmd_power_cap cap,
                     rmd_power_note *note, void *context);
 /*
- * rmd_power_slow - sets all CPUs to `part` of their highest frequency, but no slower than their
- * lowest and no faster than the cap and the former setting allow; 1: as these say.  *power is as
- * rmd_power_limit has left it, or zeros but for root, note and context.  CPUs that are offline are
- * left out.
+ * rmd_power_slow - sets each CPU to a part of its highest frequency, but no slower than its lowest
+ * and no faster than the cap and the former setting allow.  *power is as rmd_power_limit has left it,
+ * or zeros but for root, note and context.  CPUs that are offline are left out.
+ *   part  by number of the CPU: the part; 1: as the cap and the former setting say.  Receives the part
+ *         of these that the CPU has now; 1 for CPUs that were not set
  * Returns 0; or -1 with errno: ENOTSUP no CPU has frequencies that can be set; else of writing, and
- * all CPUs that can be set have the new speed.  A later call tries all of them again.
+ * all CPUs that can be set have their new speed.  A later call tries all of them again.
  */
-int rmd_power_slow(struct rmd_power *power, double part);
+int rmd_power_slow(struct rmd_power *power, double part[RMD_POWER_KNOBS]);
 /* Restores all settings that rmd changed.  A second call has no effect. */
 void rmd_power_restore(struct rmd_power *power);
 /* Restores the settings that a former rmd had changed.  Files that have vanished are left out, and

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * thermal.h - at which part of their highest speed the CPUs stay below a threshold.  (Acun et al.,
+ * thermal.h - at which part of its highest speed a chip stays below a threshold.  As in Acun et al.,
  * "Parallel Programming with Migratable Objects: Charm++ in Practice", SC 2014,
- * doi:10.1109/SC.2014.58, section III.C, lowers the speed of hot chips.  Here all chips of the node
- * go at the speed that the hottest one needs, so ranks stay in balance.)
+ * doi:10.1109/SC.2014.58, section III.C, each chip follows its own temperature, and load is balanced by
+ * the speeds that result (rmd/power/heat.h).
  */
 #ifndef RMD_THERMAL_H
 #define RMD_THERMAL_H

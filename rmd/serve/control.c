@@ -394,26 +394,39 @@ static bool execute_drain(struct rmd_pending *p)
     return true;
 }
 
+static void describe_chips(struct inv_outcome *o, const struct rmd_heat *h)
+{
+    for (unsigned i = 0; i < h->chips.count && h->chips.known && i < INV_CHIPS; i++) {
+        const struct rmd_heat_seen *seen = rmd_heat_of_chip(h, i);
+        o->chip[o->nchips++] = (struct inv_chip){
+            .package = h->chips.package[i],
+            .speed_percent = (uint16_t)(100 * h->part[i] + 0.5),
+            .temperature = seen->read ? (int16_t)seen->hottest : INV_NO_TEMPERATURE};
+    }
+}
+
 static void describe_power(struct inv_outcome *o, const struct rmd_heat *h)
 {
-    const struct rmd_sensors *s = &h->sensors;
+    const struct rmd_heat_seen *s = &h->sensors.all;
     o->cores = h->threshold;
     o->sensors = s->read;
     o->job_cores = (uint32_t)s->hottest;
-    o->owned = (uint32_t)(100 * h->part + 0.5);
-    char warm[64] = "no sensor tells how warm the CPUs are", limit[64] = "no limit";
+    o->owned = (uint32_t)(100 * rmd_heat_least(h) + 0.5);
+    char warm[64] = "no sensor tells how warm the CPUs are", limit[96] = "no limit";
     char missing[64] = "";
     if (s->read)
         snprintf(warm, sizeof warm, "%.1f degrees in the hottest CPU", s->hottest);
     if (h->threshold)
-        snprintf(limit, sizeof limit, "below %u degrees, by %u %% of the %s", h->threshold, o->owned,
-                 h->by_cores ? "cores" : "highest frequency");
+        snprintf(limit, sizeof limit, "below %u degrees, by %u %% of the %s%s", h->threshold, o->owned,
+                 h->by_cores ? "cores" : "highest frequency",
+                 h->chips.count > 1 ? " in the slowest chip" : "");
     if (h->threshold && !s->read)
         snprintf(missing, sizeof missing, ", which stays until a sensor is back");
     else if (h->threshold && s->missing)
         snprintf(missing, sizeof missing, ", and no faster: %u sensor%s missing", s->missing,
                  s->missing == 1 ? " is" : "s are");
     snprintf(o->text, sizeof o->text, "%s; %s%s", warm, limit, missing);
+    describe_chips(o, h);
 }
 
 static bool execute_power(struct rmd_pending *p)
@@ -434,7 +447,7 @@ static bool execute_power(struct rmd_pending *p)
     else
         rmd_log(RMD_NOTICE, degrees ? "the CPUs are to stay below %u degrees" : "no limit of temperature any more", degrees);
     if (!degrees)
-        rmd_machine_cool(m, 0); /* looks at the sensors */
+        rmd_heat_keep_below(&m->heat, 0); /* looks at the sensors */
     describe_power(o, &m->heat);
     return true;
 }

@@ -70,7 +70,7 @@ struct rmd_limits {
  * rmd_users_find - the domain of which the process is a member, of this user or of any, and its
  *                  slot; NULL: it is no member.
  * rmd_users_each - calls `visit` for each user's domain.
- * rmd_users_cool - rmd_machine_cool by an operator's order, which the next rmd takes over.
+ * rmd_users_cool - rmd_heat_keep_below by an operator's order, which the next rmd takes over.
  * rmd_users_drain - drains these cores, whole units; undo: users may have them again.
  * rmd_users_drained - the drained cores, and their number.
  * rmd_users_offline - cores that no user has, since a CPU of their unit is offline.

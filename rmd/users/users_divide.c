@@ -23,6 +23,7 @@
 #include "rmd/users/share.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 /* User IDs of a person that may have processes at a time, most of them stopped. */
@@ -37,7 +38,7 @@ bool rmd_users_unit_has_any(unsigned unit, const bool set[INV_MAX_CORES])
     return false;
 }
 
-/* Units with a CPU that is offline or outside, drained units, and the last ones because of heat,
+/* Units with a CPU that is offline or outside, drained units, and those left out because of heat,
  * are no user's: sets gone[], and returns their number.  If no unit is left, drained ones are used,
  * and as a last resort all. */
 static unsigned units_away(bool gone[INV_MAX_CORES])
@@ -47,8 +48,7 @@ static unsigned units_away(bool gone[INV_MAX_CORES])
         for (unsigned k = 0; k < rmd_users.units.count; k++)
             n += gone[k] = rmd_users_unit_has_any(k, rmd_users.away) ||
                            rmd_users_unit_has_any(k, rmd_users.outside) ||
-                           (also_drained && (rmd_users.drained[rmd_users.units.first[k]] ||
-                                             k >= rmd_users.units.count - rmd_users.hot));
+                           (also_drained && (rmd_users.drained[rmd_users.units.first[k]] || rmd_users.hot[k]));
         if (n < rmd_users.units.count)
             return n;
     }
@@ -270,13 +270,51 @@ void rmd_users_handle_quota_changed(void)
     rmd_users_divide();
 }
 
-/* Heat allows the use of `part` of the units, at least one. */
-void rmd_users_limit_heat(double part)
+/* A unit is in the chip of its first core.  Of each chip the last units are left out, as many as heat
+ * forbids: at most all but one, since a part is never 0.  True: others than before. */
+static bool find_hot_units(const struct rmd_heat_limit *limit)
 {
-    unsigned hot = (unsigned)((1 - part) * rmd_users.units.count);
-    if (hot == rmd_users.hot)
+    const struct rmd_units *units = &rmd_users.units;
+    unsigned left_out[RMD_NO_CHIP + 1] = {0}, count[RMD_NO_CHIP + 1] = {0};
+    bool changed = false;
+    for (unsigned k = 0; k < units->count; k++)
+        count[limit->chip[units->first[k]]]++;
+    for (unsigned k = units->count; k-- > 0;) {
+        unsigned chip = limit->chip[units->first[k]];
+        bool hot = left_out[chip] < (unsigned)((1 - limit->used[chip]) * count[chip]);
+        left_out[chip] += hot;
+        changed |= hot != rmd_users.hot[k];
+        rmd_users.hot[k] = hot;
+    }
+    return changed;
+}
+
+/* Speeds are relative to the fastest core.  True: others than before. */
+static bool find_speeds(const struct rmd_heat_limit *limit)
+{
+    struct inv_topology *t = &rmd_users.topology;
+    double fastest = 0;
+    bool changed = false;
+    for (unsigned c = 0; c < t->ncores; c++)
+        fastest = fmax(fastest, rmd_users.cool_speed[c] * limit->speed[c]);
+    for (unsigned c = 0; c < t->ncores; c++) {
+        double part = rmd_users.cool_speed[c] * limit->speed[c] / fastest;
+        unsigned short speed = (unsigned short)fmax(1, part * INV_WHOLE_SPEED + 0.5);
+        changed |= speed != t->speed[c];
+        t->speed[c] = speed;
+    }
+    return changed;
+}
+
+void rmd_users_limit_heat(const struct rmd_heat_limit *limit)
+{
+    bool slower = find_speeds(limit);
+    if (slower)
+        rmd_machine_speeds_changed(rmd_users.options.machine);
+    for (struct user *u = rmd_users.first; u && slower; u = u->next)
+        rmd_domain_set_speeds(u->domain, rmd_users.topology.speed);
+    if (!find_hot_units(limit))
         return;
-    rmd_users.hot = hot < rmd_users.units.count ? hot : rmd_users.units.count - 1;
     rmd_users.enforcement.required = true;
     rmd_users_divide();
 }

@@ -53,7 +53,8 @@ extern struct rmd_users {
     struct inv_cpus cpuset; /* when rmd began */
     bool away[INV_MAX_CORES]; /* offline, or not in the cpuset any more: no user's */
     unsigned naway;
-    unsigned hot; /* number of units that are left out because of heat: the last ones */
+    bool hot[INV_MAX_CORES]; /* by unit: left out because of heat, the last ones of each chip */
+    unsigned short cool_speed[INV_MAX_CORES]; /* by core: its speed in `topology` without heat */
     bool drained[INV_MAX_CORES]; /* whole units */
     /* No process of the launch was bound to them by another resource manager that binds all of its
      * processes.  Written when one joins, read when cores are divided; all false for several
@@ -114,7 +115,7 @@ unsigned rmd_user_most_units(const struct user *u);
  *                           have no core (EUSERS; or EDQUOT, if its person has cores); or, if many
  *                           users are stopped, there is no place for its table.
  * The others handle what changes the division: a core has no holder any more, the reclaim bound of
- * a core has passed, a quota pays for another number of cores, heat leaves this part of the units.
+ * a core has passed, a quota pays for another number of cores, heat leaves this of the cores.
  */
 void rmd_users_divide(void);
 bool rmd_users_unit_has_any(unsigned unit, const bool set[INV_MAX_CORES]);
@@ -123,7 +124,7 @@ int rmd_user_check_newcomer(struct user *newcomer);
 void rmd_users_handle_core_left(void *context);
 void rmd_users_bound_timer_expired(struct rmd_source *source, uint32_t events);
 void rmd_users_handle_quota_changed(void);
-void rmd_users_limit_heat(double part);
+void rmd_users_limit_heat(const struct rmd_heat_limit *limit);
 
 /* users_orders.c: saves the orders for the next rmd, or reads those of the former one. */
 void rmd_users_save_orders(void);

@@ -347,6 +347,7 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
                    const struct rmd_users_options *o)
 {
     rmd_users.topology = *t;
+    memcpy(rmd_users.cool_speed, t->speed, sizeof rmd_users.cool_speed);
     rmd_users.settings = s;
     rmd_users.options = *o;
     if (!rmd_cpuset(&rmd_users.cpuset))

@@ -162,7 +162,7 @@ void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
 bool rmd_users_cool(unsigned degrees)
 {
     struct rmd_machine_state *m = rmd_users.options.machine;
-    if (!rmd_machine_cool(m, degrees))
+    if (!rmd_heat_keep_below(&m->heat, degrees))
         return false;
     m->heat.ordered = degrees == rmd_users.settings->temperature_limit ? 0
                       : degrees                                        ? degrees

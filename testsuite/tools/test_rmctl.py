@@ -269,9 +269,10 @@ def test_the_manual_lists_the_fields_of_json(rmd, tell, top, tmp_path):
     assert sorted(n for title in manual for n in title.split(", ")) == sorted(COMMANDS)
     for title, text in manual.items():
         all_of_them = set().union(*(printed[name] for name in title.split(", ")))
-        # Of events that are lost, and of programs that compute beside, of which there may be none.
+        # Of events that are lost, of programs that compute beside and of chips, of which there may
+        # be none.
         rare = {field for field in fields(text)
-                if field == "count" or field.startswith("domains[].unmanaged[].")}
+                if field == "count" or field.startswith(("domains[].unmanaged[].", "chips[]."))}
         assert leaves(fields(text)) == leaves(all_of_them | rare), title
 
 

@@ -30,15 +30,46 @@ static error_t parse_power_option(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
+static bool has_temperature(const struct inv_chip *chip)
+{
+    return chip->temperature != INV_NO_TEMPERATURE;
+}
+
+static json_t *chips_json(const struct inv_outcome *o)
+{
+    json_t *chips = json_array();
+    for (unsigned i = 0; i < o->nchips && i < INV_CHIPS; i++) {
+        const struct inv_chip *chip = &o->chip[i];
+        json_t *degrees = has_temperature(chip) ? json_integer(chip->temperature) : json_null();
+        json_array_append_new(chips, json_pack("{si so si}", "package", (int)chip->package,
+                                               "temperature", degrees, "speed_percent",
+                                               (int)chip->speed_percent));
+    }
+    return chips;
+}
+
+/* One chip is what the text tells already. */
+static void print_chips(const struct inv_outcome *o)
+{
+    for (unsigned i = 0; o->nchips > 1 && i < o->nchips && i < INV_CHIPS; i++) {
+        const struct inv_chip *chip = &o->chip[i];
+        printf("chip %u: ", chip->package);
+        if (has_temperature(chip))
+            printf("%d degrees, ", chip->temperature);
+        printf("%u %%\n", chip->speed_percent);
+    }
+}
+
 static json_t *power_json(const char *socket, const struct inv_outcome *o)
 {
     json_t *threshold = o->cores ? json_integer(o->cores) : json_null();
     json_t *degrees = o->sensors ? json_integer(o->job_cores) : json_null();
     bool done = o->status == INV_DONE;
     json_t *said =
-        json_pack("{ss ss ss ss so so si si}", "socket", socket, "command", "power", "outcome",
+        json_pack("{ss ss ss ss so so si si so}", "socket", socket, "command", "power", "outcome",
                   done ? "done" : "refused", "text", o->text, "threshold", threshold,
-                  "temperature", degrees, "speed_percent", (int)o->owned, "sensors", (int)o->sensors);
+                  "temperature", degrees, "speed_percent", (int)o->owned, "sensors", (int)o->sensors,
+                  "chips", chips_json(o));
     if (!done)
         json_object_set_new(said, "error", json_string(o->text));
     return said;
@@ -62,9 +93,11 @@ static int run_power(int argc, char **argv)
     int status = RMCTL_OK;
     if (rmctl_common.json)
         status = rmctl_print_json(power_json(socket, &o));
-    else
+    else {
         fprintf(o.status == INV_DONE ? stdout : stderr, "%s%s\n",
                 o.status == INV_DONE ? "" : "rmctl: ", o.text);
+        print_chips(&o);
+    }
     return o.status == INV_DONE ? status : RMCTL_FAILED;
 }
 

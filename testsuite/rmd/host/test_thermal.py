@@ -102,8 +102,8 @@ def test_a_chip_that_is_always_too_warm_keeps_the_least_speed(controlled):
 def sensors_program(tmp_path_factory):
     text = (TOP / "testsuite/rmd/programs/sensors.c").read_text()
     sources = [TOP / name for name in (
-        "rmd/power/sensors.c", "rmd/host/online.c", "rmd/host/sysfile.c", "rmd/loop/log.c",
-        "libinvasive/base/cpulist.c")]
+        "rmd/power/sensors.c", "rmd/power/chips.c", "rmd/host/online.c", "rmd/host/sysfile.c",
+        "rmd/loop/log.c", "libinvasive/base/cpulist.c")]
     return compile_text(tmp_path_factory.mktemp("sensors") / "sensors", text, "-std=gnu17",
                         f"-I{TOP}", *sources, "-lm")
 
@@ -475,3 +475,188 @@ def test_the_frequencies_of_before_are_back_after_rmd_was_killed(warm_machine, t
     put(tmp_path, HWMON.format("temp1_input"), 40000)
     s.begin()
     assert text_of(limit) == 2900000
+
+
+# --- several chips
+
+PACKAGE = "/sys/devices/system/cpu/cpu{}/topology/physical_package_id"
+CHIP = "/sys/class/hwmon/hwmon{}/{}"
+
+
+def put_chip(root, chip, package, degrees):
+    """A coretemp device of this package, whose second sensor is the hottest."""
+    put(root, CHIP.format(chip, "name"), "coretemp")
+    put(root, CHIP.format(chip, "temp1_label"), f"Package id {package}")
+    put(root, CHIP.format(chip, "temp1_input"), degrees * 1000 - 1000)
+    put(root, CHIP.format(chip, "temp2_input"), degrees * 1000)
+
+
+def put_packages(root, *packages):
+    for cpu, package in enumerate(packages):
+        put(root, PACKAGE.format(cpu), package)
+
+
+class Chips:
+    """Packages 0 and 3 with two CPUs each, each with a sensor of its own, and one of no package."""
+
+    def __init__(self, root):
+        self.root = root
+        put_packages(root, 0, 0, 3, 3)
+        put_chip(root, 1, 0, 50)
+        put_chip(root, 2, 3, 50)
+        put(root, CHIP.format(7, "name"), "k10temp")
+        self.warm_all(45)
+
+    def warm(self, chip, degrees):
+        put_chip(self.root, 1 + chip, (0, 3)[chip], degrees)
+
+    def warm_all(self, degrees):
+        put(self.root, CHIP.format(7, "temp1_input"), degrees * 1000)
+
+    def vanish(self, chip):
+        for name in ("temp1_input", "temp2_input"):
+            (self.root / CHIP.format(1 + chip, name).lstrip("/")).unlink()
+
+
+@pytest.fixture
+def chips(tmp_path):
+    return Chips(tmp_path)
+
+
+@pytest.fixture
+def look(sensors_program, chips):
+    """look(SECOND) - what the sensors of each chip tell: how many can be read, are missing, the
+    highest temperature; are these other ones?"""
+    process = subprocess.Popen([sensors_program, chips.root], text=True, bufsize=1,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+
+    def one(second):
+        process.stdin.write(f"{second}\n")
+        said = list(map(int, process.stdout.readline().split()))
+        return [tuple(said[at:at + 4]) for at in range(4, len(said), 4)]
+
+    yield one
+    process.kill()
+    process.communicate()
+
+
+def test_a_sensor_belongs_to_the_chip_of_its_package(chips, look):
+    chips.warm(1, 80)
+    assert look(1) == [(3, 0, 50, 1), (3, 0, 80, 1)]
+    assert look(2) == [(3, 0, 50, 0), (3, 0, 80, 0)]
+
+
+def test_a_sensor_without_a_package_counts_for_all_chips(chips, look):
+    chips.warm_all(90)
+    assert [seen[:3] for seen in look(1)] == [(3, 0, 90), (3, 0, 90)]
+
+
+def test_a_sensor_that_vanishes_is_missing_in_its_chip_only(chips, look):
+    look(1)
+    chips.vanish(1)
+    assert look(2) == [(3, 0, 50, 0), (1, 2, 45, 1)]
+
+
+@pytest.mark.parametrize("cpus,chip", [("0-1", 0), ("2", 1), ("0-3", None), ("1,x", None)])
+def test_a_device_near_the_cpus_of_one_package_belongs_to_it(chips, look, cpus, chip):
+    """k10temp is a device of PCI, and has no label of a package."""
+    put(chips.root, CHIP.format(7, "device/local_cpulist"), cpus)
+    chips.warm_all(90)
+    assert [seen[2] for seen in look(1)] == [90 if chip in (None, one) else 50 for one in (0, 1)]
+
+
+def test_a_label_of_an_unknown_package_tells_no_chip(chips, look):
+    put_chip(chips.root, 2, 9, 70)
+    assert [seen[2] for seen in look(1)] == [70, 70]
+
+
+def test_of_several_chips_thermal_zones_count_for_all(chips, look):
+    for chip in (1, 2, 7):
+        put(chips.root, CHIP.format(chip, "name"), "nvme")
+    for zone, degrees in enumerate((60000, 65000)):
+        put(chips.root, f"/sys/class/thermal/thermal_zone{zone}/type", "x86_pkg_temp")
+        put(chips.root, f"/sys/class/thermal/thermal_zone{zone}/temp", degrees)
+    assert [seen[:3] for seen in look(1)] == [(2, 0, 65), (2, 0, 65)]
+
+
+def frequencies(machine):
+    return [machine.frequency(cpu) for cpu in range(4)]
+
+
+@pytest.fixture
+def two_chips(machine, chips):
+    """two_chips(OPTION..., cpufreq=True) - an rmd on four CPUs in two packages"""
+
+    def start(*options, cpufreq=True):
+        for cpu in range(2, 4 if cpufreq else 2):
+            for name, value in (("cpuinfo_max_freq", 3000000), ("cpuinfo_min_freq", 1500000),
+                                ("scaling_max_freq", 3000000)):
+                put(chips.root, FREQ.format(cpu, name), value)
+        return machine(*options, cpufreq=cpufreq, sensor=None, frequency=3000000)
+
+    return start
+
+
+def speeds_of(ask, r):
+    return [core["speed"] for core in ask(r, "status")["domains"][0]["cores"]]
+
+
+def test_only_the_chip_that_is_hot_is_slowed(two_chips, machine, chips, ask, tell):
+    r = two_chips("--temperature-limit=70")
+    r.joined(1, 0)
+    chips.warm(1, 90)
+    eventually(lambda: frequencies(machine), [3000000, 3000000, 1500000, 1500000])
+    said = ask(r, "power")
+    assert [chip["package"] for chip in said["chips"]] == [0, 3]
+    assert [chip["temperature"] for chip in said["chips"]] == [50, 90]
+    cool, hot = (chip["speed_percent"] for chip in said["chips"])
+    assert cool == 100 and hot < 60 and said["speed_percent"] <= hot
+    text = tell(r, "power")[1]
+    assert "chip 0: 50 degrees, 100 %\n" in text and "chip 3: 90 degrees, " in text
+    eventually(lambda: speeds_of(ask, r), [1.0, 1.0, 0.5, 0.5])
+    r.close()
+    assert frequencies(machine) == [3000000] * 4
+
+
+def test_cores_have_the_same_speed_again_when_the_chip_is_cool(two_chips, machine, chips, ask):
+    r = two_chips("--temperature-limit=70")
+    r.joined(1, 0)
+    chips.warm(0, 90)
+    eventually(lambda: speeds_of(ask, r), [0.5, 0.5, 1.0, 1.0])
+    ask(r, "power", "--threshold=off")
+    assert speeds_of(ask, r) == [1.0] * 4 and frequencies(machine) == [3000000] * 4
+
+
+def test_chips_that_are_equally_hot_have_cores_of_one_speed(two_chips, machine, chips, ask):
+    r = two_chips("--temperature-limit=70")
+    r.joined(1, 0)
+    chips.warm_all(90)  # the sensor that belongs to no package
+    eventually(lambda: frequencies(machine), [1500000] * 4)
+    assert speeds_of(ask, r) == [1.0] * 4
+
+
+def test_while_a_sensor_of_a_chip_is_missing_only_this_chip_does_not_become_faster(
+        two_chips, machine, chips, ask):
+    r = two_chips("--temperature-limit=70")
+    chips.warm(0, 90)
+    chips.warm(1, 90)
+    eventually(lambda: frequencies(machine), [1500000] * 4)
+    chips.vanish(1)
+    eventually(lambda: ask(r, "power")["sensors"], 3)
+    slow = ask(r, "power")["chips"][1]["speed_percent"]
+    chips.warm(0, 40)
+    eventually(lambda: machine.frequency(0) > 1500000, True)
+    assert ask(r, "power")["chips"][1]["speed_percent"] == slow
+    chips.warm(1, 40)
+    eventually(lambda: machine.frequency(2) > 1500000, True)
+
+
+def test_where_no_frequency_can_be_set_cores_of_the_hot_chip_are_left_out(two_chips, chips, ask):
+    r = two_chips("--temperature-limit=70", cpufreq=False)
+    member, = r.joined(1, 0)
+    chips.warm(0, 90)
+    eventually(lambda: [owner == 0 for owner in member.owners()], [True, False, True, True])
+    assert "% of the cores in the slowest chip" in ask(r, "power")["text"]
+    ask(r, "power", "--threshold=off")
+    eventually(member.owners, [0, 0, 0, 0])
