@@ -12,6 +12,7 @@
 #include "rmd/quota/quota.h"
 #include "rmd/host/sysfile.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,18 +35,39 @@ static bool parse_us(const char *text, int64_t *us)
     return end != text && !*end;
 }
 
-/* Takes the quota of the group if it is tighter. */
-static void consider(struct rmd_quota *q, const char *root, const char *directory, const char *name,
-                     const char *quota_text, const char *period_text)
+/* error: of reading, or 0. */
+static void ignore_file(struct rmd_quota *q, const struct rmd_sysfile *file, const char *text, int error)
+{
+    memcpy(q->nonsense, file->path, sizeof q->nonsense);
+    snprintf(q->text, sizeof q->text, "%s", text);
+    q->error = error;
+}
+
+/* Reads a line of a file of the group; an empty file has an empty line.  False: there is no such
+ * file, or it cannot be read, and is ignored. */
+static bool read_file(struct rmd_quota *q, const struct rmd_sysfile *file, char *line, size_t bytes)
+{
+    errno = 0;
+    if (rmd_sysfile_read_line(file, line, bytes) || !errno)
+        return true;
+    if (errno != ENOENT && errno != ENODEV) /* ENODEV: the group was removed a moment ago */
+        ignore_file(q, file, "", errno);
+    return false;
+}
+
+/* Takes the quota of the group if it is tighter.  `file` is the one of the quota. */
+static void consider(struct rmd_quota *q, const char *root, const char *directory,
+                     const struct rmd_sysfile *file, const char *quota_text, const char *period_text)
 {
     int64_t quota, period;
     if (!parse_us(period_text, &period) || period < PERIOD_LEAST_US || period > PERIOD_MOST_US ||
         !parse_us(quota_text, &quota) || quota <= 0 || quota > QUOTA_MOST_US) {
-        struct rmd_sysfile file = rmd_sysfile(root, "%s/%s", directory, name);
-        memcpy(q->nonsense, file.path, sizeof q->nonsense);
+        char text[sizeof q->text];
+        snprintf(text, sizeof text, "%s%s%s", quota_text, *period_text ? " " : "", period_text);
+        ignore_file(q, file, text, 0);
         return;
     }
-    struct rmd_quota one = {(uint64_t)quota * 1000, (uint64_t)period * 1000, "", ""};
+    struct rmd_quota one = {.quota_ns = (uint64_t)quota * 1000, .period_ns = (uint64_t)period * 1000};
     if (q->quota_ns && rmd_quota_cores(&one) >= rmd_quota_cores(q))
         return;
     struct rmd_sysfile group = rmd_sysfile(root, "%s", directory);
@@ -58,11 +80,13 @@ static void consider_v2(struct rmd_quota *q, const char *root, const char *direc
 {
     struct rmd_sysfile file = rmd_sysfile(root, "%s/cpu.max", directory);
     char line[64], quota[24], period[24] = "100000";
-    if (!rmd_sysfile_read_line(&file, line, sizeof line))
+    if (!read_file(q, &file, line, sizeof line))
         return;
     int words = sscanf(line, "%23s %23s", quota, period);
-    if (words < 1 || strcmp(quota, "max") != 0)
-        consider(q, root, directory, "cpu.max", words < 1 ? "" : quota, period);
+    if (words < 1)
+        ignore_file(q, &file, line, 0);
+    else if (strcmp(quota, "max") != 0)
+        consider(q, root, directory, &file, quota, period);
 }
 
 static void consider_v1(struct rmd_quota *q, const char *root, const char *directory)
@@ -70,9 +94,9 @@ static void consider_v1(struct rmd_quota *q, const char *root, const char *direc
     struct rmd_sysfile quota_file = rmd_sysfile(root, "%s/cpu.cfs_quota_us", directory);
     struct rmd_sysfile period_file = rmd_sysfile(root, "%s/cpu.cfs_period_us", directory);
     char quota[24], period[24];
-    if (rmd_sysfile_read_line(&quota_file, quota, sizeof quota) &&
-        rmd_sysfile_read_line(&period_file, period, sizeof period) && strcmp(quota, "-1") != 0)
-        consider(q, root, directory, "cpu.cfs_quota_us", quota, period);
+    if (read_file(q, &quota_file, quota, sizeof quota) && strcmp(quota, "-1") != 0 &&
+        read_file(q, &period_file, period, sizeof period))
+        consider(q, root, directory, &quota_file, quota, period);
 }
 
 /* Where the hierarchy is mounted: which directory, and which group that is. */

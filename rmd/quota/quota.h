@@ -14,12 +14,15 @@ struct rmd_quota {
     uint64_t quota_ns, period_ns; /* processor time for each period; quota_ns 0: no limit */
     char group[512];              /* the directory of the group with that quota; "" without a
                                      limit */
-    char nonsense[512];           /* a file whose text is no quota, and was ignored */
+    char nonsense[512];           /* a file that was ignored, since its text is no quota, or since it */
+    char text[64];                /* cannot be read; its text, or "" and the errno of reading */
+    int error;
 };
 
 /*
  * rmd_quota_of - the tightest quota of the process.  Files that cannot be read, and a quota that is
- *   no number above zero, limit nothing.
+ *   no number above zero, limit nothing: `nonsense` names the last such file.  That a group has no
+ *   such file is usual (the root of the hierarchy).
  *   root  where proc is, and below which the groups are mounted; "" for /
  *   pid   0: rmd's own process
  */

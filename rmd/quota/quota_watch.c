@@ -64,10 +64,26 @@ static void timer_expired(struct rmd_source *source, uint32_t events)
         update_budget((void *)((char *)source - offsetof(struct rmd_quota_watch, timer)));
 }
 
+static bool is_same_nonsense(const struct rmd_quota *a, const struct rmd_quota *b)
+{
+    return !strcmp(a->nonsense, b->nonsense) && !strcmp(a->text, b->text) && a->error == b->error;
+}
+
+static void log_nonsense(const struct rmd_quota *q)
+{
+    if (q->error)
+        rmd_log(RMD_WARNING, "%s cannot be read (%s): it limits nothing", q->nonsense,
+                strerror(q->error));
+    else
+        rmd_log(RMD_WARNING,
+                "%s holds no quota (\"%s\"; microseconds above zero are one): it limits nothing",
+                q->nonsense, q->text);
+}
+
 static void log_quota(const struct rmd_quota_watch *w, const struct rmd_quota *now)
 {
-    if (*now->nonsense && strcmp(now->nonsense, w->quota.nonsense) != 0)
-        rmd_log(RMD_WARNING, "%s holds no quota, and limits nothing", now->nonsense);
+    if (*now->nonsense && !is_same_nonsense(now, &w->quota))
+        log_nonsense(now);
     if (now->quota_ns)
         rmd_log(RMD_INFO, "user %u: a quota of %.2f cores, by %s",
                 (unsigned)rmd_domain_uid(w->domain), rmd_quota_cores(now), now->group);
@@ -140,7 +156,7 @@ static void find_quota(struct rmd_quota_watch *w, struct rmd_quota *quota)
 static void use_quota(struct rmd_quota_watch *w, const struct rmd_quota *now)
 {
     if (now->quota_ns == w->quota.quota_ns && now->period_ns == w->quota.period_ns &&
-        !strcmp(now->group, w->quota.group) && !strcmp(now->nonsense, w->quota.nonsense))
+        !strcmp(now->group, w->quota.group) && is_same_nonsense(now, &w->quota))
         return;
     log_quota(w, now);
     w->quota = *now;

@@ -36,6 +36,10 @@ class Groups:
         put(self.root, f"/proc/{pid}/cgroup",
             f"0::{group}" if self.version == 2 else f"9:cpuset:/\n3:cpu,cpuacct:{group}")
 
+    def file(self, group):
+        name = {1: "cpu.cfs_quota_us", 2: "cpu.max"}[self.version]
+        return self.root / f"{self.at}{group}/{name}".lstrip("/")
+
     def allow(self, group, quota, period=100000):
         if self.version == 2:
             put(self.root, f"{self.at}{group}/cpu.max", f"{quota} {period}")
@@ -114,6 +118,33 @@ def test_a_quota_that_is_none_limits_nothing(groups, managed, quota, period):
     assert user_of(r)["quota"] is None and len(user_of(r)["has"]) == 4
     groups.allow("/a", 200000)
     eventually(quota_of(r), 2.0)
+
+
+@pytest.mark.parametrize("quota, period", [(-5, 100000), ("many", 100000), (150000, "x")])
+def test_the_log_says_once_which_text_is_no_quota(groups, managed, quota, period):
+    groups.join("/a")
+    groups.allow("/a", quota, period)
+    r = managed()
+    user_of(r)
+    time.sleep(0.2)  # of ten checks
+    groups.allow("/a", 200000)
+    eventually(quota_of(r), 2.0)
+    told, = [line for line in r.close().splitlines() if "limits nothing" in line]
+    assert f'{groups.file("/a")} holds no quota ("{quota} {period}"; ' in told
+
+
+def test_the_log_says_once_that_a_quota_cannot_be_read(groups, managed):
+    """A directory cannot be read, also by root."""
+    groups.join("/a")
+    file = groups.file("/a")
+    file.mkdir(parents=True)
+    r = managed()
+    assert user_of(r)["quota"] is None
+    time.sleep(0.2)  # of ten checks
+    file.rmdir()
+    groups.allow("/a", 200000)
+    eventually(quota_of(r), 2.0)
+    assert r.close().count(f"{file} cannot be read (Is a directory): it limits nothing") == 1
 
 
 @pytest.mark.parametrize("text", ["", "0", "0:", "0::", "0::relative", "0::/../..", "3:cpu"])
