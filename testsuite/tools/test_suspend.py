@@ -317,16 +317,15 @@ int main(int argc, char **argv)
 
 @two_cpus
 def test_ranks_that_are_suspended_for_two_seconds_end_with_the_right_result(
-        build, stock_env, ask, make_variable, tmp_path):
-    if not make_variable("MPICH_MPICC"):
-        pytest.skip("configured without MPICH")
+        build, stock_env, ask, mpi, tmp_path):
     (tmp_path / "ranks.c").write_text(MPI)
-    subprocess.run([*make_variable("MPICH_MPICC").split(), "-O1", tmp_path / "ranks.c", "-o",
-                    tmp_path / "ranks"], check=True, timeout=60)
+    before, after = mpi.flags
+    subprocess.run(["gcc", "-O1", *before, tmp_path / "ranks.c", "-o", tmp_path / "ranks", *after],
+                   check=True, timeout=60)
+    command = map(str, mpi.run(2, tmp_path / "ranks", tmp_path / "end"))
     with contextlib.closing(Rmd(build, TWO_CORES)) as r:
-        with running(str(build / "invade"), f"--socket={r.name}", "--",
-                     make_variable("MPICH_MPIEXEC"), "-n", "2", str(tmp_path / "ranks"),
-                     str(tmp_path / "end"), env=stock_env) as job:
+        with running(str(build / "invade"), f"--socket={r.name}", "--", *command,
+                     env=stock_env) as job:
             assert job.stdout.readline() == "ready\n"
             ranks = ask(r, "status")["domains"][0]["processes"]
             assert ask(r, "suspend", "rank:1")["processes"] == 2
