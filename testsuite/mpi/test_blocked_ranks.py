@@ -17,7 +17,7 @@ def mpi_blocks(mpi, tmp_path):
     return compile_blocks(tmp_path / "blocks", *before, "-DWITH_MPI", "-DOMPI_SKIP_MPICXX", *after)
 
 
-@pytest.mark.parametrize("how", ["sleep", "poll", "read", "waitpid", "join", "future",
+@pytest.mark.parametrize("how", ["sleep", "poll", "read", "waitpid", "join", "future", "tcp",
                                  *(("fsync", "mpi-io") if calls_can_be_slow() else ())])
 def test_the_core_of_a_rank_that_blocks_is_the_others_until_it_computes(
         domain, mpi, mpi_blocks, how):

@@ -42,7 +42,7 @@ def calls_can_be_slow():
 
 
 WAYS = ("sleep", "poll", "read", "epoll", "waitpid", "system", "join", "condition", "future",
-        "futex", *(("fault",) if userfaultfd_works() else ()),
+        "futex", "socket", "tcp", *(("fault",) if userfaultfd_works() else ()),
         *(("fsync",) if calls_can_be_slow() else ()))
 
 

@@ -23,11 +23,13 @@
 #include <string>
 #include <thread>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <netinet/in.h>
 #include <omp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -35,6 +37,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -280,6 +283,44 @@ static void wait_for_another_program(const char *how)
     abort();
 }
 
+/* Connected TCP sockets of the loopback interface. */
+static void connect_sockets(int &one, int &other)
+{
+    sockaddr_in address = {};
+    socklen_t bytes = sizeof address;
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr *name = reinterpret_cast<sockaddr *>(&address);
+    int listens = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    one = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (listens < 0 || one < 0 || bind(listens, name, bytes) || listen(listens, 1) ||
+        getsockname(listens, name, &bytes) || connect(one, name, bytes) ||
+        (other = accept4(listens, nullptr, nullptr, SOCK_CLOEXEC)) < 0)
+        abort();
+    close(listens);
+}
+
+/* recv, from a thread that has read what wakes us. */
+static void wait_for_socket(bool tcp)
+{
+    int ends[2];
+    char byte;
+    if (tcp)
+        connect_sockets(ends[0], ends[1]);
+    else if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+        abort();
+    std::thread sender([&ends] {
+        hear();
+        if (send(ends[1], "x", 1, 0) != 1)
+            abort();
+    });
+    if (recv(ends[0], &byte, 1, 0) != 1)
+        abort();
+    sender.join();
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void block(const std::string &how)
 {
     if (how == "sleep") {
@@ -305,6 +346,8 @@ static void block(const std::string &how)
         std::async(std::launch::async, hear).get();
     } else if (how == "futex") {
         wait_for_futex();
+    } else if (how == "socket" || how == "tcp") {
+        wait_for_socket(how == "tcp");
     } else if (how == "fault") {
         wait_for_page();
     } else if (how == "fsync") {
