@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -289,6 +290,29 @@ def test_a_pool_of_python_processes_computes_under_one_invade(
     done = run_program([invade, "--", "/usr/bin/python3", PYTHON_POOL, how, before], timeout=90,
                        cwd=pool_place)
     assert (done.stdout.split(), done.stderr) == (sorted(SUMS, key=int), "")
+
+
+def has_torch():
+    """Debian's, which uses the runtime of the distribution."""
+    return subprocess.run(["/usr/bin/python3", "-c", "import importlib.util as u, sys; "
+                           "sys.exit(not u.find_spec('torch'))"], check=False,
+                          timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("before", ["", "before"])
+@pytest.mark.parametrize("how", ["pool", *(["loader"] if has_torch() else [])])
+def test_workers_of_python_that_use_openmp_are_members(crowd, pool_place, build, how, before):
+    """They are forked, and join at their first region (doc/limits.md)."""
+    command = [build / "invade", f"--socket={crowd.rmd.name}", "--", "/usr/bin/python3",
+               PYTHON_POOL.with_name("members.py"), how, before]
+    with running(*map(str, command), env=crowd.env, cwd=pool_place,
+                 stdin=subprocess.PIPE) as parent:
+        workers = [int(parent.stdout.readline()) for _ in range(2)]
+        members = [p["pid"] for p in crowd.members()]
+        assert set(workers) <= set(members), (workers, members)
+        assert len(members) == len(workers) + bool(before)
+        assert parent.communicate(timeout=PATIENCE_S) == ("", "")
+        assert parent.returncode == 0
 
 
 @pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
