@@ -9,8 +9,7 @@
  * falls for each degree above the threshold, and at least.  UP: by which it grows, and from how
  * many degrees below the threshold on.  Chosen by simulation of chips that take 4, 8 and 30 s to
  * warm up, with thresholds that ask for 0.69 to 0.94 of the speed: of 375 choices nearly the one
- * that costs least, 1 % of the time over the best constant speed, and 5 % with sensors that tell
- * whole degrees. */
+ * that costs least; bench/run thermal measures what it costs. */
 static const double AHEAD = 4, DOWN_A_DEGREE = 0.03, DOWN_LEAST = 0.005, UP = 0.02, BELOW = 1;
 
 double rmd_thermal_next(double part, double now, double last, double threshold)
