@@ -12,6 +12,7 @@ import pytest
 from lib.building.build import TOP
 from lib.building.small_programs import compile_text
 from lib.manager.fake_system import FREQ, put, put_online
+from lib.manager.member import counts
 from lib.manager.rmd import Rmd
 from lib.waiting import PATIENCE_S, eventually, until
 
@@ -660,3 +661,20 @@ def test_where_no_frequency_can_be_set_cores_of_the_hot_chip_are_left_out(two_ch
     assert "% of the cores in the slowest chip" in ask(r, "power")["text"]
     ask(r, "power", "--threshold=off")
     eventually(member.owners, [0, 0, 0, 0])
+
+
+def test_a_process_on_a_hot_chip_has_more_cores(machine, chips, ask):
+    """Of equal workloads, by policy workload."""
+    put_packages(chips.root, *[0] * 4, *[3] * 4)
+    for cpu in range(2, 8):
+        for name, value in (("cpuinfo_max_freq", 3000000), ("cpuinfo_min_freq", 1500000),
+                            ("scaling_max_freq", 3000000)):
+            put(chips.root, FREQ.format(cpu, name), value)
+    r = machine("--temperature-limit=70", "--emulate-cores=8", "--policy=workload", sensor=None,
+                frequency=3000000)
+    members = r.joined(2, 0, 1)
+    for member in members:
+        member.ask("announce 100 0 0")
+    assert counts(members[0], 0, 1) == [4, 4]
+    chips.warm(0, 90)
+    eventually(lambda: counts(members[0], 0, 1), [5, 3])
