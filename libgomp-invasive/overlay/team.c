@@ -443,12 +443,10 @@ static void assign_to_nested_workers (struct gomp_region *region)
  * asks. */
 static bool may_have_both (const gomp_simple_barrier_t *dock)
 {
-    /* Writer: a master, once. */
-    static _Atomic(const gomp_simple_barrier_t *) first;
-    const gomp_simple_barrier_t *now = atomic_load_explicit(&first, memory_order_relaxed);
+    const void *now = atomic_load_explicit(&gomp_workers.beside, memory_order_relaxed);
     if (now)
         return now == dock;
-    return atomic_compare_exchange_strong(&first, &now, dock) || now == dock;
+    return atomic_compare_exchange_strong(&gomp_workers.beside, &now, (const void *)dock) || now == dock;
 }
 
 static bool may_be_elastic (const struct gomp_region *region)

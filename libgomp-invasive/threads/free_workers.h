@@ -60,6 +60,9 @@ struct gomp_free_workers {
      * fault. */
     sigset_t program_signals;
     void *(*main) (void *); /* what they execute; written when the library is loaded */
+    /* The pool that may have bound workers beside free ones (team.c).  Writer: a master, once;
+     * relaxed: only the address is compared. */
+    _Atomic(const void *) beside;
 };
 
 #pragma GCC visibility push(hidden)

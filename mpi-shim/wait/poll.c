@@ -111,7 +111,16 @@ static struct {
     _Atomic uint64_t quiet_ns; /* how long the others must have been quiet, in the caller's CPU time; 0:
                                 * QUIET_FIRST_US.  Writer: learn_quiet */
     _Atomic unsigned mpi_threads; /* writer: shim_poll_library_has */
+    _Atomic(const void *) poller; /* that polled last (shim_poll_is_by_one_thread, which writes it) */
 } process;
+
+bool shim_poll_is_by_one_thread(const void *own)
+{
+    if (atomic_load_explicit(&process.poller, memory_order_relaxed) == own)
+        return true;
+    atomic_store_explicit(&process.poller, own, memory_order_relaxed);
+    return false;
+}
 
 /* A test has failed, or a stay has ended. */
 static void record_end(void)

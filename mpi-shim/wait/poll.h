@@ -10,6 +10,8 @@
 /* The MPI library has made this number of threads of its own, which wait for no lock of the
  * program. */
 void shim_poll_library_has(unsigned threads);
+/* Has the thread with this address of its own polled last, too?  A hint.  Any thread. */
+bool shim_poll_is_by_one_thread(const void *own);
 /* Called before a test. */
 void shim_poll_begin(void);
 /* A test has failed.  True: it is one of a streak, and lending the core is worth it now. */

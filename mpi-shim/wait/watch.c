@@ -24,6 +24,7 @@
 #include "mpi-shim/measure/site_stats.h"
 #include "mpi-shim/measure/workload.h"
 #include "mpi-shim/ranks/world.h"
+#include "mpi-shim/wait/poll.h"
 #include "mpi-shim/wait/ring.h"
 #include "mpi-shim/wait/wait.h"
 #include "libinvasive/process.h"
@@ -213,7 +214,6 @@ void shim_watch_waited(void)
  * waiting while other processes compute here. */
 static unsigned polled_by_threads(unsigned polls, unsigned how)
 {
-    static const void *_Atomic poller; /* written by any thread that polls; a hint */
     static __thread struct {
         uint64_t start;
         unsigned polls;
@@ -224,11 +224,7 @@ static unsigned polled_by_threads(unsigned polls, unsigned how)
     if (how || shim_thread.testing || (row.polls += polls) < ROW_POLLS)
         return 0;
     uint64_t start = row.start, now = shim_ticks();
-    /* relaxed: a hint, and nothing else is read through it */
-    bool only = atomic_load_explicit(&poller, memory_order_relaxed) == &row;
-    if (!only)
-        atomic_store_explicit(&poller, &row, memory_order_relaxed);
-    else if (now - start < ROW_US * shim_clock.us)
+    if (shim_poll_is_by_one_thread(&row) && now - start < ROW_US * shim_clock.us)
         sched_yield();
     row.polls = 0;
     row.start = shim_ticks();

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct rmctl_common rmctl_common;
+struct rmctl_common rmctl_common = {.end_pipe = {-1, -1}};
 
 #define ENTRY(name) &rmctl_##name##_command,
 const struct rmctl_command *const rmctl_commands[] = {RMCTL_COMMANDS(ENTRY) NULL};

@@ -10,6 +10,7 @@
 
 #include <argp.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdbool.h>
 
 /* Exit codes. */
@@ -56,6 +57,10 @@ extern struct rmctl_common {
     const char *socket; /* NULL: not given */
     bool json;
     bool error_is_printed; /* as JSON; writer: rmctl_print_json */
+    volatile sig_atomic_t end_signal_came; /* writer: the handler of signals (rmctl_top.c) */
+    /* What that handler writes the waits of `top` read: a signal that comes just before a wait
+     * begins is not slept through. */
+    int end_pipe[2];
 } rmctl_common;
 extern const struct argp rmctl_common_argp;
 

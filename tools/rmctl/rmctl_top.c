@@ -351,20 +351,12 @@ static int print_frame_as_json(const struct top *t)
 
 /* --- frames */
 
-/* Set by the handler of signals. */
-static struct {
-    volatile sig_atomic_t came;
-    /* What the handler writes the waits below read: a signal that comes just before a wait begins
-     * is not slept through. */
-    int pipe[2];
-} end_signal = {.pipe = {-1, -1}};
-
 static void handle_end_signal(int signal)
 {
     int error = errno;
     (void)signal;
-    end_signal.came = 1;
-    if (write(end_signal.pipe[1], "", 1) < 0) /* full: there is enough to read */
+    rmctl_common.end_signal_came = 1;
+    if (write(rmctl_common.end_pipe[1], "", 1) < 0) /* full: there is enough to read */
         errno = error;
 }
 
@@ -372,9 +364,9 @@ static void end_on_signals(void)
 {
     /* no SA_RESTART: other waits end, too */
     struct sigaction a = {.sa_handler = handle_end_signal};
-    if (end_signal.pipe[0] < 0 && pipe2(end_signal.pipe, O_NONBLOCK | O_CLOEXEC))
+    if (rmctl_common.end_pipe[0] < 0 && pipe2(rmctl_common.end_pipe, O_NONBLOCK | O_CLOEXEC))
         /* then a signal may be slept through, for one frame */
-        end_signal.pipe[0] = end_signal.pipe[1] = -1;
+        rmctl_common.end_pipe[0] = rmctl_common.end_pipe[1] = -1;
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
     sigaction(SIGHUP, &a, NULL);
@@ -384,7 +376,7 @@ static void end_on_signals(void)
  * never can be again. */
 static bool wait_for_input(int fd, double seconds)
 {
-    struct pollfd p[] = {{.fd = end_signal.pipe[0], .events = POLLIN},
+    struct pollfd p[] = {{.fd = rmctl_common.end_pipe[0], .events = POLLIN},
                          {.fd = fd, .events = POLLIN}};
     if (poll(p, 2, (int)(seconds * 1000)) <= 0)
         return true;
@@ -403,10 +395,10 @@ static int run_in_batch(struct top *t, const struct rmctl_sockets *s)
 {
     const char *said = getenv("COLUMNS");
     t->frame.columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
-    for (unsigned n = 0; !end_signal.came && (!t->frames || n < t->frames); n++) {
+    for (unsigned n = 0; !rmctl_common.end_signal_came && (!t->frames || n < t->frames); n++) {
         if (n)
             wait_for_input(-1, t->delay_s);
-        if (end_signal.came)
+        if (rmctl_common.end_signal_came)
             break;
         read_views(t, s);
         if (print_frame(t) != RMCTL_OK)
@@ -439,7 +431,7 @@ static bool wait_for_key(const struct top *t)
     }
     if (resized)
         clearok(curscr, TRUE); /* terminals leave all sorts of things behind */
-    return !end_signal.came && !quit;
+    return !rmctl_common.end_signal_came && !quit;
 }
 
 static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
@@ -459,7 +451,7 @@ static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
     keypad(stdscr, TRUE);
     use_colours();
     end_on_signals(); /* after ncurses has set its own */
-    for (unsigned n = 0; !end_signal.came && (!t->frames || n < t->frames); n++) {
+    for (unsigned n = 0; !rmctl_common.end_signal_came && (!t->frames || n < t->frames); n++) {
         if (n && !wait_for_key(t))
             break;
         read_views(t, s);
