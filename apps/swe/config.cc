@@ -176,6 +176,8 @@ void Reader::check_numbers()
         error_at("run.blocking", "needs run.announce");
     if (c.run.progress != Progression::NONE && c.run.enclaves == Enclaves::OFF)
         error_at("run.progress", "needs run.enclaves = \"on\"");
+    if (c.run.progress == Progression::TRIGGER && c.run.parallel != Parallel::TASKS)
+        error_at("run.progress", "needs run.parallel = \"tasks\"");
     if (c.output.directory.empty())
         for (const char *key : {"vtu_every", "raster_every", "maxima_every", "checkpoint_every"})
             if (const Key *k = find(std::string("output.") + key);

@@ -19,8 +19,9 @@ enum class Stepping { EULER, SSP_RK2 };
 enum class Parallel { TASKS, OWNER, LOOP };
 enum class Enclaves { OFF, ON };
 // With enclaves, how messages get on while clusters are worked on: not; the thread that calls MPI
-// tests them; it looks for those that have come, and receives them only then.
-enum class Progression { NONE, TEST, LATE };
+// tests them; tasks become ready by them (invasive-tasks.h); the thread looks for those that have
+// come, and receives them only then.
+enum class Progression { NONE, TEST, TRIGGER, LATE };
 enum class Side4 { WALL, OPEN }; // boundary condition of a side of the domain
 
 // Which point of a sub-fault's rectangle a list of them gives (scenario/faults/faults.h).

@@ -102,9 +102,11 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
                  "on: clusters at the borders of other ranks, or where cells change, are computed "
                  "first, and their messages sent while the rest is computed; and ranks agree on "
                  "changes of the grid at once, not in sweeps"});
-    k.push_back({"run.progress", choice(r.progress, {"none", "test", "late"}), 0, 0, FREE,
+    k.push_back({"run.progress", choice(r.progress, {"none", "test", "trigger", "late"}), 0, 0,
+                 FREE,
                  "of messages with run.enclaves, while clusters are computed: none; MPI tests "
-                 "them; or they are received only when they have come"});
+                 "them; they make tasks ready, with run.parallel = \"tasks\"; or they are received "
+                 "only when they have come"});
     k.push_back({"run.cut", &r.cut, 0, 20, FREE,
                  "bisections of the quarters before ranks get their parts of the curve"});
     k.push_back({"run.parts", &r.parts, 1, MOST_PARTS, FREE,

@@ -299,6 +299,25 @@ def test_messages_that_are_sent_early_change_no_bit(swe, ranks, words, progress)
             assert swe(*early, threads=threads, by=ranks(n)).checksum == expected
 
 
+@case
+def test_tasks_that_messages_make_ready_change_no_bit(swe, swe_program, ranks, make_variable,
+                                                      words):
+    words = [*words, "run.cut=2", *([] if words == LOCAL else ["grid.split=128", "grid.join=32"])]
+    expected = swe(*words).checksum
+    words += ["run.enclaves=on", "run.parallel=tasks", "run.progress=trigger"]
+    of = swe_program("swe_trigger")
+    for n, threads in ((1, 5), (2, 2), (3, 1)):
+        assert swe(*words, threads=threads, by=ranks(n), of=of).checksum == expected
+    if make_variable("GCC_SOURCE"):
+        assert swe(*words, by=ranks(3, managed=True), of=of).checksum == expected
+
+
+def test_a_program_without_such_tasks_says_where_they_are(swe):
+    done = swe("lake", "run.enclaves=on", "run.parallel=tasks", "run.progress=trigger", check=False)
+    assert done.returncode == 2
+    assert "swe_trigger" in done.stderr
+
+
 @pytest.mark.parametrize("words", [*(CASES[name] for name in ("dam", "dam-order-1", "beach",
                                                               "tsunami")), LOCAL],
                          ids=["dam", "dam-order-1", "beach", "tsunami", "local-steps"])

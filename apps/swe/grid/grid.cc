@@ -13,7 +13,21 @@ Grid<Real>::Grid(const Setting &setting, Scheme<Real> &scheme_, Schedule &schedu
       values(comm_, setting.config.run.progress), marks(comm_, Progression::NONE)
 {
     MPI_Comm_rank(comm, &rank);
+    check_progress();
     start();
+}
+
+template <class Real> void Grid<Real>::check_progress() const
+{
+#ifdef SWE_TBB
+    const bool can = false;
+#else
+    const bool can = Messages<Real>::can_trigger();
+#endif
+    if (set.config.run.progress == Progression::TRIGGER && !can)
+        throw ConfigError(set.config.file +
+                          ": run.progress = \"trigger\": not in this program, but in swe_trigger, "
+                          "which has a library for it");
 }
 
 template <class Real> Site Grid<Real>::site_of(const Node &node) const
@@ -225,6 +239,16 @@ template <class Real> int Grid<Real>::part_of(const Cluster<Real> &c) const
     return changes ? 1 : Schedule::REST;
 }
 
+template <class Real> void Grid<Real>::list_readers()
+{
+    readers.assign(values.neighbours(), {});
+    for (int i = 0; i < static_cast<int>(all.size()); i++)
+        for (const Run &run : all[i]->runs)
+            if (run.kind == Run::RANK &&
+                (readers[run.partner].empty() || readers[run.partner].back() != i))
+                readers[run.partner].push_back(i);
+}
+
 template <class Real> void Grid<Real>::connect()
 {
     std::vector<Outline> outlines;
@@ -243,6 +267,7 @@ template <class Real> void Grid<Real>::connect()
     marks.resize(interfaces, 1);
     for (std::size_t i = 0; i < all.size(); i++)
         all[i]->runs = std::move(interfaces.runs[i]);
+    list_readers();
     std::vector<int> parts;
     if (has_enclaves())
         for (const auto &c : all)

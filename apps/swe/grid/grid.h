@@ -48,6 +48,7 @@ template <class Real> class Writer; // adapt.cc
 template <class Real> class Grid {
 public:
     // Collective over comm, as all members are.  Uniform at min_depth, then refined for time 0.
+    // Throws ConfigError where this program has no tasks that wait for messages.
     Grid(const Setting &setting, Scheme<Real> &scheme, Schedule &schedule, MPI_Comm comm);
 
     // One phase: work(cluster, scratch) for each cluster, with ghosts filled before and the
@@ -88,6 +89,7 @@ private:
     int rank;
     std::vector<std::unique_ptr<Cluster<Real>>> all;
     std::vector<Plan> plans;
+    std::vector<std::vector<int>> readers; // of each neighbour's message: clusters
     Messages<Real> values;
     Messages<std::uint8_t> marks;
     int side = 0;      // of interfaces, to be read
@@ -105,8 +107,11 @@ private:
     std::unique_ptr<Scratch> get_scratch();
     void put_scratch(std::unique_ptr<Scratch> scratch);
 
+    void check_progress() const;
     bool has_enclaves() const { return set.config.run.enclaves == Enclaves::ON; }
     template <class F> void each_and_exchange(F work);
+    template <class F> void each_after_messages(F work);
+    void list_readers();
     int part_of(const Cluster<Real> &c) const;
 
     Site site_of(const Node &node) const;
@@ -168,10 +173,25 @@ template <class Real> template <class F> void Grid<Real>::each_and_exchange(F wo
     }
 }
 
+// The same, with what the phase before has sent still under way.
+template <class Real> template <class F>
+void Grid<Real>::each_after_messages([[maybe_unused]] F work)
+{
+#ifndef SWE_TBB
+    if (!values.hand_over()) {
+        each_and_exchange(work);
+        return;
+    }
+    values.begin();
+    schedule.in_parts([&](int i) { work(*all[i]); }, [&] { values.progress(); }, readers,
+                      [&](int k, omp_event_handle_t event) { values.await(k, event); });
+    values.progress();
+#endif
+}
+
 template <class Real> template <class F> void Grid<Real>::phase(F work, int level)
 {
-    values.finish();
-    each_and_exchange([&](Cluster<Real> &c) {
+    auto of_cluster = [&](Cluster<Real> &c) {
         if (level != ALL_LEVELS && level != c.level) {
             keep_published(c);
             return;
@@ -181,7 +201,13 @@ template <class Real> template <class F> void Grid<Real>::phase(F work, int leve
         work(c, *scratch);
         put_scratch(std::move(scratch));
         publish(c, side ^ 1);
-    });
+    };
+    if (set.config.run.progress == Progression::TRIGGER) {
+        each_after_messages(of_cluster);
+    } else {
+        values.finish();
+        each_and_exchange(of_cluster);
+    }
     side ^= 1;
 }
 

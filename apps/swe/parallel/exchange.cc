@@ -3,6 +3,9 @@
 #include "exchange.h"
 
 #include <stdexcept>
+#include "../../../include/invasive-tasks.h"
+
+#pragma weak inv_fulfil_when_all
 
 namespace swe {
 
@@ -108,6 +111,31 @@ template <class T> void Messages<T>::finish()
         n.sending = n.receiving = MPI_REQUEST_NULL;
     reading ^= 1;
     begun = false;
+}
+
+template <class T> bool Messages<T>::can_trigger() { return inv_fulfil_when_all != nullptr; }
+
+template <class T> bool Messages<T>::hand_over()
+{
+    if (!begun)
+        return false;
+    for (Neighbour &n : of) {
+        n.handed_over[0] = n.receiving;
+        n.handed_over[1] = n.sending;
+        n.receiving = n.sending = MPI_REQUEST_NULL;
+    }
+    reading ^= 1;
+    begun = false;
+    return true;
+}
+
+template <class T> void Messages<T>::await(int neighbour, omp_event_handle_t event)
+{
+    MPI_Request *requests_ = of[neighbour].handed_over;
+    if (inv_fulfil_when_all(2, requests_, MPI_STATUSES_IGNORE, event) == MPI_SUCCESS)
+        return;
+    MPI_Waitall(2, requests_, MPI_STATUSES_IGNORE); // no memory, or another level of threads
+    omp_fulfill_event(event);
 }
 
 template <class T> void Messages<T>::swap()

@@ -5,13 +5,15 @@
 // order that both know (grid/interfaces.h).  The threads that work on clusters write the
 // outgoing messages in place and read the incoming ones; the thread that called MPI_Init sends
 // them.  Either in between, swap(); or while others still work: begin(), then progress() now and
-// then, by which each message is sent as soon as all of it is written, and finish().
+// then, by which each message is sent as soon as all of it is written, and finish().  Or, in place
+// of finish(), hand_over(): then a task for each neighbour awaits what is under way (await()).
 #ifndef SWE_PARALLEL_EXCHANGE_H
 #define SWE_PARALLEL_EXCHANGE_H
 
 #include <atomic>
 #include <cstdint>
 #include <mpi.h>
+#include <omp.h>
 #include <vector>
 #include "../config.h"
 #include "../grid/interfaces.h"
@@ -53,6 +55,16 @@ public:
     // Waits for all since begin(), when all is written; else nothing.
     void finish();
 
+    // Is the library linked by which messages make tasks ready?
+    static bool can_trigger();
+    // After begin(), when all is written: begin() may follow, and incoming() is what await() is for.
+    // Returns false where nothing is under way.
+    bool hand_over();
+    // Fulfils the event when the message from the neighbour has come and the one to it may be
+    // written again; once for each neighbour after hand_over().
+    void await(int neighbour, omp_event_handle_t event);
+    int neighbours() const { return static_cast<int>(of.size()); }
+
 private:
     struct Neighbour {
         int rank = 0;
@@ -62,6 +74,7 @@ private:
         std::atomic<std::int32_t> unwritten{0}; // stretches, since begin()
         bool sent = false, receives = false;
         MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
+        MPI_Request handed_over[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}; // for await()
 
         // As const as the vector is.
         template <class V> auto place(V &v, int f) const

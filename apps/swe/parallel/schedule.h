@@ -91,6 +91,33 @@ public:
         });
     }
 
+#ifndef SWE_TBB
+    // The same with tasks, where the items readers[k] are begun after event k: await(k, event), which
+    // the calling thread calls for each k, says who fulfils it.
+    template <class F, class B, class A>
+    void in_parts(F use, B between, const std::vector<std::vector<int>> &readers, A await)
+    {
+        const auto caller = std::this_thread::get_id();
+        const std::size_t count = in_turn.size();
+        std::vector<std::atomic<int>> missing(count); // events
+        for (const auto &items : readers)
+            for (int i : items)
+                missing[i].fetch_add(1, std::memory_order_relaxed);
+        std::vector<int> ready;
+        for (int i : in_turn)
+            if (missing[i].load(std::memory_order_relaxed) == 0)
+                ready.push_back(i);
+        timed([&](Catch &caught) {
+            auto item = [&](int i) {
+                caught.run([&] { use(i); });
+                if (std::this_thread::get_id() == caller)
+                    caught.run(between);
+            };
+            tasks_after_events(ready, readers, missing, item, await);
+        });
+    }
+#endif
+
     // For each item the one that its thread is likely to take next, if threads are alike; -1: none.
     std::vector<int> next_of(int count) const
     {
@@ -226,6 +253,40 @@ private:
         for (int i = 0; i < count; i++) {
 #pragma omp task default(none) shared(item, next)
             item(next++);
+        }
+    }
+
+    template <class F, class A>
+    static void tasks_after_events(const std::vector<int> &ready,
+                                   const std::vector<std::vector<int>> &readers,
+                                   std::vector<std::atomic<int>> &missing, F &item, A &await)
+    {
+        const auto events = static_cast<int>(readers.size());
+        std::vector<char> fulfilled(readers.size());
+        std::atomic<int> awaited{0}; // a task that does nothing, compilers leave out
+        std::atomic<std::size_t> next{0};
+#pragma omp parallel default(none)                                                                 \
+    shared(ready, readers, missing, item, await, events, fulfilled, awaited, next)
+#pragma omp master
+        {
+            for (int k = 0; k < events; k++) {
+                omp_event_handle_t event;
+                char *token = &fulfilled[k];
+#pragma omp task default(none) shared(awaited) depend(out : *token) detach(event)
+                awaited++;
+                await(k, event);
+#pragma omp task default(none) firstprivate(k, token) shared(readers, missing, item)               \
+    depend(in : *token)
+                for (int i : readers[k])
+                    if (--missing[i] == 0) { // acq_rel and more: the last event's task begins it
+#pragma omp task default(none) firstprivate(i) shared(item)
+                        item(i);
+                    }
+            }
+            for (std::size_t i = 0; i < ready.size(); i++) { // as tasks_in_turn
+#pragma omp task default(none) shared(ready, item, next)
+                item(ready[next++]);
+            }
         }
     }
 
