@@ -187,7 +187,7 @@ int inv_announce_scalability(const struct inv_scalability *scalability);
  *
  * Returns 0; or -1 with errno set, *value as before, and a line on stderr, once in a process:
  *   EINVAL  low > high, or no name, or one that is too long, or value is NULL
- *   ENOSPC  there are 8 control points already
+ *   ENOSPC  there are 8 control points already, those of invade --tune among them
  *   ENOMEM  no memory
  * While another thread is in a call, calls leave *value as it is.
  * Method: Acun et al., "Parallel Programming with Migratable Objects: Charm++ in Practice", SC 2014,

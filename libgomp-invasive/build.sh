@@ -156,7 +156,7 @@ done
 ours="busy_wait.lo messages.lo objects.lo overflow.lo thread_limits.lo use.lo \
     context.lo cores.lo free_workers.lo hold.lo park.lo parking.lo ready.lo sleepers.lo spin.lo spinlock.lo suspended.lo threads.lo \
     unheld.lo watchdog.lo work_source.lo workers.lo \
-    blas.lo carrier.lo costs.lo history.lo join.lo team_thread.lo open.lo places.lo points.lo progress.lo region.lo run.lo tickets.lo tls.lo first_use.lo waiting.lo \
+    blas.lo carrier.lo costs.lo history.lo join.lo team_thread.lo open.lo places.lo points.lo progress.lo region.lo run.lo tickets.lo tls.lo tuned_team.lo first_use.lo waiting.lo \
     bound.lo help.lo taskqueue.lo sharedqueue.lo taskpool.lo taskpoint.lo taskrun.lo taskdeps.lo taskgroup.lo taskloop.lo tasktarget.lo newer.lo \
     loop_split.lo loop_auto.lo"
 # The Makefile knows what its own objects were made from; this tells it the same of the fork's.

@@ -26,6 +26,8 @@ extern void upstream_set_max_active_levels (int) __attribute__((nothrow));
 int omp_get_max_threads (void)
 {
     gomp_ensure_default_team();
+    if (__builtin_expect(gomp_team_settings.tuned, 0))
+        gomp_tuned_team_is_told();
     return upstream_get_max_threads();
 }
 

@@ -56,7 +56,7 @@ static bool is_narrow (struct gomp_history *h, unsigned n)
     return narrow > 0;
 }
 
-void gomp_team_find_limit (void (*fn) (void *), unsigned requested)
+static void find_limit (void (*fn) (void *), unsigned requested)
 {
     gomp_team_limit = 0;
     const struct gomp_task_icv *icv = gomp_icv(false);
@@ -66,6 +66,13 @@ void gomp_team_find_limit (void (*fn) (void *), unsigned requested)
     struct gomp_history *h = gomp_history_find(fn);
     if (h && n > 1 && is_narrow(h, (unsigned)n))
         gomp_team_limit = gomp_cores_at_hand();
+}
+
+unsigned gomp_team_vary (void (*fn) (void *), unsigned requested)
+{
+    if (gomp_team_settings.adaptive)
+        find_limit(fn, requested);
+    return gomp_team_settings.tuned ? gomp_tuned_team(fn, requested) : requested;
 }
 
 static void check_bind (void)
@@ -79,6 +86,8 @@ void gomp_team_initialize (void)
 {
     const char *setting = inv_getenv("INVASIVE_TEAM");
     check_bind();
+    if (inv_getenv("INVASIVE_TUNE") && inv_wanted())
+        gomp_team_settings.tuned = gomp_team_settings.varies = true;
     if (!setting || strcmp(setting, "fixed") == 0)
         return;
     if (strcmp(setting, "adaptive") != 0) {
@@ -88,7 +97,7 @@ void gomp_team_initialize (void)
     }
     if (!inv_wanted())
         return;
-    gomp_team_settings.adaptive = true;
+    gomp_team_settings.adaptive = gomp_team_settings.varies = true;
     if (!inv_getenv("OMP_DYNAMIC") && !inv_getenv("OMP_DYNAMIC_ALL")) {
         gomp_team_settings.dyn_ours = true;
         gomp_global_icv.dyn_var = true;

@@ -294,6 +294,48 @@ bool gomp_team_is_default (unsigned nthreads)
     return nthreads > 0 && (nthreads == size.of[GOMP_TEAM_SMALL] || nthreads == size.of[GOMP_TEAM_LARGE]);
 }
 
+/* Does an object that is linked with libgomp have data by thread number, or a size of its own for teams, as far as its
+ * calls tell?  Static loops of C call both of omp_get_num_threads and omp_get_thread_num, those of Fortran too, where
+ * the program's own calls have other names. */
+static int numbers_threads (struct dl_phdr_info *info, size_t size_of_info, void *found)
+{
+    static const char *const names[] = {
+        "omp_get_max_threads",  "omp_get_max_threads_", "omp_get_num_threads_", "omp_get_thread_num_",
+        "omp_set_num_threads",  "omp_set_num_threads_", "omp_set_num_threads_8_", "omp_set_dynamic",
+        "omp_set_dynamic_",     "omp_set_dynamic_8_",   NULL};
+    static const char *const count[] = {"omp_get_num_threads", NULL}, *const number[] = {"omp_get_thread_num", NULL};
+    (void)size_of_info;
+    *(bool *)found = gomp_object_needs(info, "libgomp") &&
+                     (gomp_object_uses(info, names) || gomp_object_uses(info, count) != gomp_object_uses(info, number));
+    return *(bool *)found;
+}
+
+/* May teams of the default size be smaller, and does the caller have such teams? */
+static bool may_be_smaller (unsigned n)
+{
+    const char *dynamic = inv_getenv("OMP_DYNAMIC");
+    bool numbers = false;
+    if (!gomp_team_is_default(n) || size.few_threads || gomp_team_settings.adaptive || gomp_icv(false)->size_is_asked_for ||
+        (dynamic && strncasecmp(dynamic, "false", 5) == 0) || gomp_strict_threads() || busy_waits() || has_sections())
+        return false;
+    dl_iterate_phdr(numbers_threads, &numbers);
+    return !numbers;
+}
+
+/* One thread, half of the process's share of the cores, the share, all cores, and the default team. */
+unsigned gomp_team_choices (int sizes[GOMP_TEAM_CHOICES])
+{
+    unsigned n = (unsigned)smaller_of(gomp_icv(false)->nthreads_var, UINT16_MAX), count = 0;
+    unsigned cores = inv_domain_cores(), share = share_of(cores);
+    unsigned wanted[] = {1, (share + 1) / 2, share, cores};
+    bool smaller = may_be_smaller(n);
+    for (size_t i = 0; smaller && i < sizeof wanted / sizeof *wanted; i++)
+        if (wanted[i] < n && (count == 0 || (int)wanted[i] > sizes[count - 1]))
+            sizes[count++] = (int)wanted[i];
+    sizes[count++] = (int)n;
+    return count;
+}
+
 /* Gives the calling thread the decided size: its control variables may be older than the
  * decision. */
 static void take_team (enum gomp_team_default which)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * parallel.h - how large a region of a certain function becomes: INVASIVE_TEAM (parallel.c).
+ * parallel.h - how large a region of a certain function becomes: INVASIVE_TEAM (parallel.c), and
+ * INVASIVE_TUNE (tuned_team.h).
  *
  * Upstream finds the size of a team without knowing what the team is to run, and asks
  * gomp_dynamic_max_threads (proc.c) for a limit when the program allows the size to vary.  So
@@ -11,6 +12,7 @@
 
 #include "libgomp.h"
 #include "threads.h"
+#include "tuned_team.h"
 #include <stdatomic.h>
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
@@ -19,6 +21,8 @@
 
 /* Constant after the first use, when it is written. */
 extern struct gomp_team_settings {
+    bool varies;   /* adaptive or tuned */
+    bool tuned;    /* INVASIVE_TUNE, in a process that is to be managed */
     bool adaptive; /* INVASIVE_TEAM=adaptive, in a process that is to be managed */
     bool dyn_ours; /* the program has not said itself that sizes may vary (OMP_DYNAMIC); adaptive mode has */
     /* The default team is one thread, since there is one core, or each has a few ranks: a region of one thread makes
@@ -27,7 +31,7 @@ extern struct gomp_team_settings {
 } gomp_team_settings;
 /* The limit for the region that the calling thread begins; 0: none. */
 extern __thread unsigned gomp_team_limit __attribute__((tls_model("initial-exec")));
-/* At the first use of OpenMP: read INVASIVE_TEAM. */
+/* At the first use of OpenMP: read INVASIVE_TEAM and INVASIVE_TUNE. */
 extern void gomp_team_initialize (void);
 /* proc.c: at the first use of OpenMP, find the default size of teams if nothing else says one; then
  * all else that concerns the sizes of teams, which may print messages. */
@@ -57,8 +61,9 @@ static inline void gomp_ensure_default_team (void)
     if (__builtin_expect(!gomp_team_default_known, 0))
         gomp_decide_default_team(GOMP_TEAM_LARGE);
 }
-/* Find it.  requested: the num_threads clause, or 0. */
-extern void gomp_team_find_limit (void (*fn) (void *), unsigned requested);
+/* Find it, and the tuned size.  requested: the num_threads clause, or 0.  Returns how many threads are to be
+ * requested. */
+extern unsigned gomp_team_vary (void (*fn) (void *), unsigned requested);
 
 /* team.c: where the process can have few threads, makes them for a region that the calling thread is about to begin.
  * Returns the size that is to be requested: `requested`, or that of a default team for which there are threads. */
@@ -69,8 +74,8 @@ static inline unsigned gomp_team_is_for (void (*fn) (void *), unsigned requested
 {
     if (requested == 0)
         gomp_ensure_default_team();
-    if (__builtin_expect(gomp_team_settings.adaptive, 0))
-        gomp_team_find_limit(fn, requested);
+    if (__builtin_expect(gomp_team_settings.varies, 0))
+        requested = gomp_team_vary(fn, requested);
     if (__builtin_expect(gomp_thread_supply.few_threads, 0))
         requested = gomp_team_secure(requested);
     return requested;

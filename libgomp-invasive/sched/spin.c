@@ -4,7 +4,7 @@
  *
  * Managed: the core's word says whether another process wants the core.  A thread spins on the core
  * that it holds only while neither another thread of this process nor another process has a use for
- * it; then it gives the hold up.
+ * it; then it gives the hold up.  `invade --tune` changes how long (inv_tuned_spin).
  *
  * Unmanaged: only the kernel knows whether another thread has a use for the core.  After some
  * microseconds the thread yields now and then.  If a yield takes long and the kernel has counted a
@@ -210,10 +210,10 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
         return false;
     bool holds = owned && now < atomic_load_explicit(&inv_waits.holds_until_ns, memory_order_relaxed);
     if (verdict == INV_WANTED)
-        return idle < (holds ? SPIN_KEEP_NS : SPIN_WANTED_NS);
+        return idle < inv_tuned_spin(holds ? SPIN_KEEP_NS : SPIN_WANTED_NS);
     if (!owned)
-        return idle < SPIN_BORROWED_NS;
-    if (idle < idle_own.keep_ns)
+        return idle < inv_tuned_spin(SPIN_BORROWED_NS);
+    if (idle < inv_tuned_spin(idle_own.keep_ns))
         return true;
     idle_own.since_ns = start;
     return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * tune.h - finds the value of a parameter with which iterations are shortest, while the program runs
- * (member/control_point.c).
+ * (record/control_point.c, record/tuning.c).
  *
  * Values are at most INV_TUNE_VALUES of the range, evenly or by equal factors.  The search begins
  * with the program's own value and steps of half of the range, which are halved when neither neighbour
@@ -30,6 +30,7 @@ struct inv_tune {
     unsigned at, best, step;
     int side;
     bool settled; /* the search is over */
+    bool confirms, again; /* the program's own value is to be tried once more at the end; and is now */
     /* Of each value: the latest median time, > 0, or 0: it has not been tried since the search
      * began; and how many iterations have ever had it. */
     double median_ns[INV_TUNE_VALUES];
@@ -46,6 +47,10 @@ struct inv_tune {
 
 /* Begins the first search.  low <= high; `own` is brought between them. */
 void inv_tune_begin(struct inv_tune *tune, int low, int high, int own);
+/* The same with these `count` values, 1 to INV_TUNE_VALUES, which rise; `own` is one of them.  Another value is
+ * chosen only if `own` is slower at the end, too: times may have changed meanwhile.  Without a second search it takes
+ * at most INV_TUNE_SAMPLES + 1 iterations for each value, and as many for `own` at the end. */
+void inv_tune_begin_list(struct inv_tune *tune, const int *values, unsigned count, int own);
 
 /* Adds an iteration with the present value, which took `ns` nanoseconds.  True: something has
  * changed: the value in use, a median, or the search is over. */

@@ -22,7 +22,8 @@
 #include "libinvasive/launch/launch.h"
 #include "libinvasive/member/manager.h"
 #include "libinvasive/member/ranks.h"
-#include "libinvasive/member/record.h"
+#include "libinvasive/record/record.h"
+#include "libinvasive/record/tuning.h"
 #include "libinvasive/process/holdings.h"
 #include "libinvasive/process/tool.h"
 #include "libinvasive/table/core.h"
@@ -237,6 +238,7 @@ static void join_once(int rank, int size, int local_size)
     widen_mask();
     atomic_store_explicit(&inv_trace_ring, slot, memory_order_relaxed);
     inv_record_begin();
+    inv_tuning_begin();
     inv_suspended_install();
     inv_suspended_wait(); /* a process of a suspended job has no core to begin with */
     acquire_first_hold();

@@ -13,7 +13,7 @@
 #include "libinvasive/base/now.h"
 #include "libinvasive/launch/launch.h"
 #include "libinvasive/member/manager.h"
-#include "libinvasive/member/record.h"
+#include "libinvasive/record/record.h"
 #include "libinvasive/process/state.h"
 
 #include <string.h>

@@ -86,7 +86,7 @@ struct inv_function {
     uint64_t offset; /* address of the function less the module's load address */
 };
 
-/* A control point: what has been tried, and what is in use.  Writer: member/control_point.c. */
+/* A control point: what has been tried, and what is in use.  Writer: record/control_point.c. */
 struct inv_control_point {
     char name[INV_CONTROL_BYTES];
     _Atomic int32_t low, high, first, now; /* the range, the program's own value, the one in use */

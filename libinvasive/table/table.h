@@ -214,6 +214,10 @@ struct inv_slot {
      * the layout without it, so that both layouts have one version */
     _Atomic uint32_t workload_measured;
 
+    /* --- for the other ranks of the job: what the process has of tuning.c's values; 0: the usual ones.
+     * Writer: the process; relaxed: one word.  In bytes that are unused, and 0, in the layout without it */
+    _Atomic uint32_t tuned;
+
     struct inv_counters counters __attribute__((aligned(64)));
     struct inv_parked parked_workers[INV_PARKED_MAX] __attribute__((aligned(64)));
 };

@@ -12,7 +12,7 @@
 
 #include "mpi-shim/dispatch/entry.h"
 #include "mpi-shim/measure/iteration.h"
-#include "libinvasive/member/record.h"
+#include "libinvasive/record/record.h"
 #include "libinvasive/process.h"
 
 /* The program has called function `call` from `address`. */

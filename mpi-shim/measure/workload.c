@@ -26,7 +26,7 @@
 #include "libinvasive/base/assertion.h"
 #include "invasive.h"
 #include "mpi-shim/dispatch/guard.h"
-#include "libinvasive/member/record.h"
+#include "libinvasive/record/record.h"
 #include "mpi-shim/measure/clock.h"
 #include "mpi-shim/measure/estimate.h"
 #include "mpi-shim/measure/iteration.h"
@@ -89,6 +89,9 @@ static struct {
         double part;
         uint64_t at_ns, held_ns, idle_ns, cpu_ns;
     } delivery;
+    struct { /* the present sample for `invade --tune` */
+        uint64_t kind, ns, passes;
+    } tuning;
     unsigned classes, dominant;
     struct inv_steady workload;
     unsigned silent_samples;
@@ -305,6 +308,32 @@ static void learn_to_hold(unsigned k)
         atomic_store_explicit(shown, word, memory_order_relaxed);
 }
 
+/* Lengths are told for one pass of the marker: how many an iteration has may change (judge_length). */
+static void add_to_tuning(unsigned k, uint64_t length_ns)
+{
+    uint64_t kind = (uint64_t)shim_workload.phase.marker << 32 | k;
+    if (kind != work.tuning.kind)
+        work.tuning.ns = work.tuning.passes = 0;
+    work.tuning.kind = kind;
+    work.tuning.ns += length_ns;
+    work.tuning.passes += shim_workload.phase.bundle;
+    if (work.tuning.ns < INV_TUNING_SAMPLE_NS)
+        return;
+    inv_tuning_add(INV_ITERATIONS_OF_MPI, kind, work.tuning.ns / work.tuning.passes);
+    work.tuning.ns = work.tuning.passes = 0;
+}
+
+/* The same for `invade --tune`: the first rank searches. */
+static void tune(unsigned k, double length_ns)
+{
+    if (k == SHIM_CLASS_WINDOWS)
+        return;
+    if (shim_world.me > 0)
+        inv_tuning_follow(shim_world.domain_rank[0].slot);
+    else
+        add_to_tuning(k, (uint64_t)length_ns);
+}
+
 static void end_iteration(unsigned k, uint64_t now, bool waited)
 {
     if (now > work.last_end) { /* it ends at a call that did not wait */
@@ -330,6 +359,8 @@ static void end_iteration(unsigned k, uint64_t now, bool waited)
     shim_estimate_iteration(&work.estimate, now, useful, cores, waited);
     if (k == work.dominant)
         learn_to_hold(k);
+    if (k == work.dominant && inv_is_tuned())
+        tune(k, length);
     publish_counters();
     if (c->length >= SAMPLE_US * 1e3)
         end_sample(k);
@@ -465,6 +496,9 @@ void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 
 void shim_workload_start(void)
 {
+    static const int percent[] = {25, 50, 100, 200, 400};
+    if (shim_world.size > 1)
+        inv_tuning_offer(INV_TUNED_POLL, percent, sizeof percent / sizeof *percent, 100);
     shim_thread.measured = true;
     work.classes = 1; /* SHIM_CLASS_WINDOWS */
     work.last_end = shim_ticks();

@@ -11,7 +11,7 @@
 #include "libinvasive/table/arrival_board.h"
 #include "libinvasive/base/assertion.h"
 #include "mpi-shim/dispatch/guard.h"
-#include "libinvasive/member/record.h"
+#include "libinvasive/record/record.h"
 #include "mpi-shim/dispatch/variant.h"
 #include "mpi-shim/gen/shim-pmpi.h"
 #include "mpi-shim/ranks/handler.h"

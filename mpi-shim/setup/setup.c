@@ -20,7 +20,7 @@
 #include "invasive.h"
 #include "libinvasive/launch/launch.h"
 #include "mpi-shim/calls/reduce.h"
-#include "libinvasive/member/record.h"
+#include "libinvasive/record/record.h"
 #include "mpi-shim/dispatch/variant.h"
 #include "mpi-shim/gen/shim-pmpi.h"
 #include "mpi-shim/measure/clock.h"

@@ -7,7 +7,8 @@
  * one does, spinning is worth it only if the call site's history promises a wait that is shorter
  * than a lend.  With more processes than cores other ranks are runnable: the thread yields to them
  * a few times before it sleeps.  Every sleep has a timer, so that MPI makes progress for partners
- * that do not ring.
+ * that do not ring.  `invade --tune` changes how long a thread spins, and the timers (inv_tuned_spin,
+ * inv_tuned_poll).
  */
 #include "mpi-shim/wait/wait.h"
 #include "libinvasive/base/assertion.h"
@@ -80,11 +81,11 @@ void shim_short_waits_refresh(void)
  * likely to be over by then, else next to nothing; longer if cores are held in short waits. */
 static uint64_t patience_ticks(const struct shim_site *site)
 {
-    uint64_t expects = shim_site_expects(site);
-    if (expects <= HOLD_US * shim_clock.us && hold_until() != 0)
-        return HOLD_US * shim_clock.us;
-    uint64_t lend_us = shim_waits_little() ? LEND_US : WAKE_US;
-    return (expects <= lend_us * shim_clock.us ? lend_us : SHORT_US) * shim_clock.us;
+    uint64_t expects = shim_site_expects(site), hold = inv_tuned_spin(HOLD_US * shim_clock.us);
+    if (expects <= hold && hold_until() != 0)
+        return hold;
+    uint64_t lend = inv_tuned_spin((shim_waits_little() ? LEND_US : WAKE_US) * shim_clock.us);
+    return expects <= lend ? lend : SHORT_US * shim_clock.us;
 }
 
 /* The owner of the core asks for it while the thread spins: move to another core, if there is one,
@@ -117,7 +118,7 @@ bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle)
     enum inv_verdict verdict = inv_hold_poll();
     if (verdict == INV_GIVE)
         return move_to_other_core();
-    return verdict != INV_LOST && spun <= PATIENT_US * shim_clock.us &&
+    return verdict != INV_LOST && spun <= inv_tuned_spin(PATIENT_US * shim_clock.us) &&
            (verdict != INV_WANTED || spun <= patience_ticks(site));
 }
 
@@ -140,7 +141,7 @@ bool shim_lends_at_once(const struct shim_site *site)
 {
     return inv_others_want(inv_process.table, inv_process.slot) &&
            (!inv_process.anonymous || !inv_token_overdrawn(inv_process.table)) &&
-           shim_site_expects(site) > WAKE_US * shim_clock.us;
+           shim_site_expects(site) > inv_tuned_spin(WAKE_US * shim_clock.us);
 }
 
 /* YIELD_US for each rank that shares the core, if the site's waits are mostly shorter than that: a
@@ -148,7 +149,8 @@ bool shim_lends_at_once(const struct shim_site *site)
 uint64_t shim_yield_ticks(const struct shim_site *site)
 {
     uint64_t long_us = YIELD_US * shim_sharing();
-    return shim_clock.us * (shim_site_expects(site) < long_us * shim_clock.us ? long_us : YIELD_US);
+    bool is_long = shim_site_expects(site) >= long_us * shim_clock.us;
+    return inv_tuned_spin(shim_clock.us * (is_long ? YIELD_US : long_us));
 }
 
 /* The kernel puts a woken thread on an idle core, if there is one, else where others compute.  So a
@@ -208,8 +210,8 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
     *s = (struct shim_sleep){.comm = comm,
                              .counted = counted && comm && comm->header,
                              .start = start,
-                             .slice = inv_process.anonymous ? OVERSUBSCRIBED_SLICE_NS
-                                                         : FIRST_SLICE_NS};
+                             .slice = inv_tuned_poll(inv_process.anonymous ? OVERSUBSCRIBED_SLICE_NS
+                                                                           : FIRST_SLICE_NS)};
     shim_site_stats_wait_sleeps(start);
     shim_workload_lends();
     inv_wait_begin();
@@ -228,8 +230,8 @@ static int64_t longest_slice(const struct shim_sleep *s)
 {
     int64_t part = (int64_t)(shim_ticks_to_ns(shim_ticks() - s->start) / SLICE_PART);
     if (shim_world.domain_ranks < shim_world.size || part < LONG_SLICE_NS)
-        return LONG_SLICE_NS;
-    return part < LONGEST_SLICE_NS ? part : LONGEST_SLICE_NS;
+        return inv_tuned_poll(LONG_SLICE_NS);
+    return inv_tuned_poll(part < LONGEST_SLICE_NS ? part : LONGEST_SLICE_NS);
 }
 
 static int64_t next_slice(const struct shim_sleep *s)
@@ -270,7 +272,7 @@ bool shim_sleep_slice(struct shim_sleep *s)
     uint32_t bell = inv_bell_read();
     bool rung = bell != s->seen;
     bool early = (int64_t)shim_ticks_to_ns(now - before) < s->slice / 2;
-    s->slice = rung || early ? FIRST_SLICE_NS : next_slice(s);
+    s->slice = rung || early ? inv_tuned_poll(FIRST_SLICE_NS) : next_slice(s);
     s->seen = bell;
     show_sleeping(s->comm, true);
     if (rung)
@@ -291,7 +293,7 @@ bool shim_sleep_arrived(struct shim_sleep *s)
 {
     uint64_t now = shim_ticks();
     keep_checking(s, now, check_ticks(ARRIVED_US));
-    s->slice = FIRST_SLICE_NS;
+    s->slice = inv_tuned_poll(FIRST_SLICE_NS);
     if (now - s->rang < RING_US * shim_clock.us)
         return false;
     s->rang = now;

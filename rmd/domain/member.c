@@ -171,6 +171,7 @@ static void init_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store(&s->rate_bits, 0);
     atomic_store(&s->delivered_bits, 0);
     atomic_store(&s->short_waits, 0);
+    atomic_store(&s->tuned, 0);
     atomic_store(&s->suspended, 0);
     atomic_store(&s->waits_on_signal, 0);
     rmd_domain_show_owned(s, p);

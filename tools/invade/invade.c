@@ -48,6 +48,7 @@ enum {
     OPT_THREADS,
     OPT_LEARN,
     OPT_TEAM,
+    OPT_TUNE,
     OPT_MPI_TASKS,
     OPT_CORES,
     OPT_EMULATE,
@@ -75,6 +76,9 @@ static const struct argp_option argp_options[] = {
      "with smaller teams, and use the fastest size from then on", 0},
     {"team", OPT_TEAM, "KIND", 0,
      "fixed (default), or adaptive: no more threads than cores if many of them would sleep", 0},
+    {"tune", OPT_TUNE, "LIST", OPTION_ARG_OPTIONAL,
+     "find the team size (team), how long threads that wait spin (spin), and how often ranks that sleep look for "
+     "messages (poll), by iteration time; default: team,spin,poll", 0},
     {"mpi-tasks", OPT_MPI_TASKS, NULL, 0,
      "threads that wait in MPI run OpenMP tasks meanwhile; read mpi-shim(7) first", 0},
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
@@ -112,6 +116,19 @@ static unsigned number(struct argp_state *state, const char *option, const char 
     if (!rmd_number(arg, 1, most, &n))
         argp_error(state, "--%s: '%s' is not a number from 1 to %u", option, arg, most);
     return n;
+}
+
+/* Is it a list of parameters that --tune knows, with commas between them? */
+static bool is_tune_list(const char *list)
+{
+    static const char *const known[] = {"team", "spin", "poll"};
+    for (const char *word = list;; word = strchr(word, ',') + 1) {
+        bool right = false;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            right = right || (strcspn(word, ",") == strlen(known[i]) && !strncmp(word, known[i], strlen(known[i])));
+        if (!right || !strchr(word, ','))
+            return right;
+    }
 }
 
 /* Is the word after an option, whose file may follow after =, the command? */
@@ -160,6 +177,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (strcmp(arg, "fixed") && strcmp(arg, "adaptive"))
             argp_error(state, "'%s' is no kind of team: use fixed or adaptive", arg);
         o->team = arg;
+        return 0;
+    case OPT_TUNE:
+        o->tune = arg ? arg : "team,spin,poll";
+        if (!is_tune_list(o->tune))
+            argp_error(state, "--tune=%s: use a list of team, spin and poll, such as spin,poll", arg);
         return 0;
     case OPT_MPI_TASKS:
         o->mpi_tasks = true;
@@ -217,6 +239,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                               "time: use them in a run of their own");
         if (o->learn && o->threads)
             argp_error(state, "--learn finds the size of teams, which --threads gives: use one");
+        if (o->learn && o->tune)
+            argp_error(state, "--learn times runs with one team size, and --tune changes it in the run: use one");
         if (o->learn && o->compare)
             argp_error(state, "--compare and --learn: both time runs of the command; let --learn finish first, and "
                               "compare with the --threads that it says");

@@ -25,7 +25,7 @@ struct invade_hash {
 
 struct invade_options {
     char **command; /* NULL-terminated */
-    const char *socket, *cores, *emulate, *policy, *smt, *team, *priority, *report_file, *trace_file;
+    const char *socket, *cores, *emulate, *policy, *smt, *team, *tune, *priority, *report_file, *trace_file;
     unsigned threads, reclaim_bound_us; /* 0: not given */
     bool report, mpi_tasks, off, verbose;
     bool learn;             /* --learn; while the command runs: remember how long it takes */

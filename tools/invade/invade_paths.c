@@ -182,7 +182,7 @@ static bool set_openmpi_list(char **command)
                                        "INVASIVE_CORES", "INVASIVE_THREADS", "INVASIVE_TEAM",
                                        "INVASIVE_BIND",  "INVASIVE_TOOL",    "INVASIVE_RMD",
                                        "INVASIVE_REPORT", "INVASIVE_MPI_TASKS", "INVASIVE_PRIORITY",
-                                       "INVASIVE_UNEVEN", "LD_PRELOAD"};
+                                       "INVASIVE_UNEVEN", "INVASIVE_TUNE", "LD_PRELOAD"};
     char value[4096];
     const char *theirs = getenv(list);
     if (!takes_list(command) || (theirs && (strlen(theirs) > sizeof value / 2 ||
@@ -212,6 +212,7 @@ bool invade_environment(const struct invade_paths *paths, const struct invade_ma
         (!options->threads || set_number("INVASIVE_THREADS", options->threads)) &&
         (!options->team || !setenv("INVASIVE_TEAM", options->team, 1)) &&
         (!options->priority || !setenv("INVASIVE_PRIORITY", options->priority, 1)) &&
+        (!options->tune || !setenv("INVASIVE_TUNE", options->tune, 1)) &&
         (!options->mpi_tasks || !setenv("INVASIVE_MPI_TASKS", "1", 1)) &&
         (!report->wanted || !setenv("INVASIVE_REPORT", launch, 1)) && set_preload(paths) &&
         calm_asan() && loosen_open_mpi() && set_openmpi_list(options->command))

@@ -31,7 +31,8 @@ REPLACING = ("overlay", "overlay/worksharing")
 TESTS = ("mpi-shim/tests",)
 # Folders from the lowest to the highest: a file includes files of its own folder and of lower ones.
 LAYERS = ("include", "libinvasive/base", "libinvasive/table", "libinvasive/launch",
-          "libinvasive/process", "libinvasive/hold", "libinvasive/member", "libinvasive",
+          "libinvasive/process", "libinvasive/record", "libinvasive/hold",
+          "libinvasive/member", "libinvasive",
           *(f"{RUNTIME}/{folder}" for folder in (*OWN_FOLDERS, *REPLACING)),
           "mpi-shim/abi", "mpi-shim/dispatch", "mpi-shim/ranks", "mpi-shim/measure",
           "mpi-shim/wait", "mpi-shim/arrival", "mpi-shim/calls", "mpi-shim/setup",

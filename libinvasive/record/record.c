@@ -4,7 +4,7 @@
  * The MPI shim (mpi-shim/measure/site_stats.c) and the OpenMP runtime (region/costs.c) write the rest.
  */
 #define _GNU_SOURCE
-#include "libinvasive/member/record.h"
+#include "libinvasive/record/record.h"
 #include "libinvasive/base/environment.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/launch/launch.h"

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * control_point.c - inv_control_point of the public interface: the clock and the names around the
- * search (base/tune.h), and what of it stands in the record for `invade --report`.
+ * control_point.c - inv_control_point of the public interface, and the runtime's own control points
+ * (control_point.h): the clock and the names around the search (base/tune.h), and what of it stands in
+ * the record for `invade --report`.
  *
  * One thread at a time is in here.  Another one that comes meanwhile changes nothing, and neither does
  * the child of a fork that another thread has made: no call waits.
  */
+#include "libinvasive/record/control_point.h"
 #include "invasive.h"
+#include "libinvasive/base/assertion.h"
 #include "libinvasive/base/complain.h"
 #include "libinvasive/base/environment.h"
 #include "libinvasive/base/now.h"
 #include "libinvasive/base/tune.h"
-#include "libinvasive/member/record.h"
+#include "libinvasive/record/record.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +23,8 @@
 struct point {
     char name[INV_CONTROL_BYTES];
     int low, high;
-    uint64_t called_ns; /* the latest call */
+    bool runtime;       /* the runtime's own, not the program's */
+    uint64_t called_ns; /* the latest call; of the program's */
     struct inv_tune tune;
 };
 
@@ -91,15 +95,16 @@ static void record_point(const struct inv_controls *all, const struct point *p, 
 
 /* --- calls */
 
-static struct point *find_point(struct inv_controls *all, const char *name)
+static struct point *find_point(struct inv_controls *all, const char *name, bool runtime)
 {
     for (unsigned i = 0; i < all->count; i++)
-        if (!strcmp(all->point[i].name, name))
+        if (all->point[i].runtime == runtime && !strcmp(all->point[i].name, name))
             return &all->point[i];
     if (all->count == INV_CONTROLS)
         return NULL;
     struct point *p = &all->point[all->count++];
     strcpy(p->name, name);
+    p->runtime = runtime;
     p->low = 1; /* no range: it begins with the first call */
     p->high = 0;
     return p;
@@ -120,6 +125,51 @@ static void pass(struct inv_controls *all, struct point *p, int low, int high, i
     *value = inv_tune_value(&p->tune);
     record_point(all, p, changed);
 }
+
+/* --- the runtime's own */
+
+/* NULL: none, or another thread is in here.  Else the caller has set `busy`. */
+static struct inv_controls *enter(void)
+{
+    struct inv_controls *all = find_controls();
+    if (all && atomic_flag_test_and_set_explicit(&all->busy, memory_order_acquire))
+        return NULL;
+    return all;
+}
+
+bool inv_control_begin(const char *name, const int *values, unsigned count, int own)
+{
+    inv_assert(strlen(name) < INV_CONTROL_BYTES);
+    struct inv_controls *all = enter();
+    struct point *p = all ? find_point(all, name, true) : NULL;
+    if (p) {
+        p->low = values[0];
+        p->high = values[count - 1];
+        inv_tune_begin_list(&p->tune, values, count, own);
+        record_point(all, p, true);
+    }
+    if (all)
+        atomic_flag_clear_explicit(&all->busy, memory_order_release);
+    return p != NULL;
+}
+
+bool inv_control_add(const char *name, uint64_t ns, int *value)
+{
+    struct inv_controls *all = enter();
+    struct point *p = all ? find_point(all, name, true) : NULL;
+    bool settled = false;
+    if (p) {
+        inv_assert(p->tune.count > 0 && !p->tune.settled); /* inv_control_begin has made it */
+        record_point(all, p, inv_tune_add(&p->tune, ns));
+        *value = inv_tune_value(&p->tune);
+        settled = p->tune.settled;
+    }
+    if (all)
+        atomic_flag_clear_explicit(&all->busy, memory_order_release);
+    return settled;
+}
+
+/* --- the program's calls */
 
 /* Sets errno and returns -1.  Prints one line for the first refusal only: the program calls in each
  * iteration. */
@@ -145,7 +195,7 @@ int inv_control_point(const char *name, int low, int high, int *value)
         return refuse(ENOMEM, name, "no memory");
     if (atomic_flag_test_and_set_explicit(&all->busy, memory_order_acquire))
         return 0;
-    struct point *p = find_point(all, name);
+    struct point *p = find_point(all, name, false);
     if (p)
         pass(all, p, low, high, value);
     atomic_flag_clear_explicit(&all->busy, memory_order_release);
