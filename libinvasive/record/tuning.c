@@ -17,30 +17,30 @@ enum { WARM = 16, VALUES = 8, RESTARTS = 4, UNIT = 5 };
 
 enum state { NOT_OFFERED, OFFERED, SEARCHED, DONE };
 
+struct inv_tuning inv_tuning = {.value = {[INV_TUNED_SPIN] = 100, [INV_TUNED_POLL] = 100}};
+
 /* Of values and usual: written by the thread that changed `state` from NOT_OFFERED, before OFFERED. */
-static struct parameter {
+struct parameter {
     const char *name, *word; /* control point; in INVASIVE_TUNE */
     /* enum state.  OFFERED is stored with release; partner: the acquire in begin_next.  Writers:
      * inv_tuning_offer, inv_tuning_keep_team, and the thread that tells of iterations */
     _Atomic int state;
     int values[VALUES], usual;
     unsigned count;
-} parameters[INV_TUNED_PARAMETERS] = {
-    [INV_TUNED_TEAM] = {.name = "omp.team", .word = "team"},
-    [INV_TUNED_SPIN] = {.name = "wait.spin", .word = "spin"},
-    [INV_TUNED_POLL] = {.name = "mpi.poll", .word = "poll"},
 };
 
-struct inv_tuning inv_tuning = {.value = {[INV_TUNED_SPIN] = 100, [INV_TUNED_POLL] = 100}};
-
-/* Only the thread that has set `busy` reads and writes the rest. */
+/* Only the thread that has set `busy` reads and writes the rest, but for the parameters. */
 static struct {
     atomic_flag busy; /* acquire; release where it is cleared; partner: the next thread */
     enum inv_iteration_source source;
     uint64_t kind;
     unsigned samples, restarts; /* of this kind; of all kinds */
     struct parameter *now; /* SEARCHED; NULL: none */
-} search = {.busy = ATOMIC_FLAG_INIT};
+    struct parameter parameter[INV_TUNED_PARAMETERS];
+} search = {.busy = ATOMIC_FLAG_INIT,
+            .parameter = {[INV_TUNED_TEAM] = {.name = "omp.team", .word = "team"},
+                          [INV_TUNED_SPIN] = {.name = "wait.spin", .word = "spin"},
+                          [INV_TUNED_POLL] = {.name = "mpi.poll", .word = "poll"}}};
 
 /* Is the word in the list, which has commas between words? */
 static bool lists(const char *list, const char *word)
@@ -57,14 +57,14 @@ void inv_tuning_begin(void)
     static const int percent[] = {25, 50, 100, 200, 400};
     const char *list = inv_getenv("INVASIVE_TUNE");
     for (int i = 0; list && i < INV_TUNED_PARAMETERS; i++)
-        if (lists(list, parameters[i].word))
+        if (lists(list, search.parameter[i].word))
             inv_tuning.asked |= UINT32_C(1) << i;
     inv_tuning_offer(INV_TUNED_SPIN, percent, sizeof percent / sizeof *percent, 100);
 }
 
 void inv_tuning_offer(enum inv_tuned which, const int *values, unsigned count, int usual)
 {
-    struct parameter *p = &parameters[which];
+    struct parameter *p = &search.parameter[which];
     inv_assert(count >= 2 && count <= VALUES);
     int state = NOT_OFFERED;
     if (!(inv_tuning.asked >> which & 1) ||
@@ -97,13 +97,13 @@ static void use(enum inv_tuned which, uint32_t value)
 /* A team of the usual size is 0, so that a rank whose usual size is another one keeps it. */
 static void use_found(const struct parameter *p, int value)
 {
-    enum inv_tuned which = (enum inv_tuned)(p - parameters);
+    enum inv_tuned which = (enum inv_tuned)(p - search.parameter);
     use(which, which == INV_TUNED_TEAM && value == p->usual ? 0 : (uint32_t)value);
 }
 
 void inv_tuning_keep_team(void)
 {
-    struct parameter *p = &parameters[INV_TUNED_TEAM];
+    struct parameter *p = &search.parameter[INV_TUNED_TEAM];
     if (atomic_exchange(&p->state, DONE) != DONE)
         atomic_store_explicit(&inv_tuning.value[INV_TUNED_TEAM], 0, memory_order_relaxed);
 }
@@ -119,7 +119,7 @@ void inv_tuning_follow(unsigned slot)
 {
     uint32_t word = atomic_load_explicit(&inv_slot_at(inv_process.table, slot)->tuned, memory_order_relaxed);
     _Atomic uint32_t *all = inv_tuning.value;
-    bool allowed = atomic_load_explicit(&parameters[INV_TUNED_TEAM].state, memory_order_relaxed) == OFFERED;
+    bool allowed = atomic_load_explicit(&search.parameter[INV_TUNED_TEAM].state, memory_order_relaxed) == OFFERED;
     uint32_t team = allowed ? word & 0xffff : 0;
     atomic_store_explicit(&all[INV_TUNED_TEAM], team, memory_order_relaxed);
     atomic_store_explicit(&all[INV_TUNED_SPIN], percent_in(word >> 16), memory_order_relaxed);
@@ -132,7 +132,7 @@ void inv_tuning_follow(unsigned slot)
 static void begin_next(void)
 {
     for (int i = 0; i < INV_TUNED_PARAMETERS && !search.now; i++) {
-        struct parameter *p = &parameters[i];
+        struct parameter *p = &search.parameter[i];
         int state = OFFERED;
         if (atomic_load_explicit(&p->state, memory_order_acquire) != OFFERED ||
             !inv_control_begin(p->name, p->values, p->count, p->usual))

@@ -15,7 +15,7 @@ AT_MOST = {"circles of includes": 0, "files in the largest circle": 0,
            "circles between folders": 0, "includes of a higher layer": 0,
            "functions in the largest knot of the OpenMP runtime": 3,
            "files in the fullest folder": 20,
-           "file-scope variables": 84, "pronouns in comments and documents": 5}
+           "file-scope variables": 83, "pronouns in comments and documents": 5}
 # What there must be: raise the number with what you add.
 AT_LEAST = {"assertions": 500}
 

@@ -93,7 +93,7 @@ public:
 
 #ifndef SWE_TBB
     // The same with tasks, where the items readers[k] are begun after event k: await(k, event), which
-    // the calling thread calls for each k, says who fulfils it.
+    // the calling thread calls for each k, says what fulfils it.
     template <class F, class B, class A>
     void in_parts(F use, B between, const std::vector<std::vector<int>> &readers, A await)
     {
