@@ -53,10 +53,11 @@ class Mpi:
         """A program of the build tree, such as apps/allreduce/allreduce, compiled for this MPI."""
         return self._build / f"{path}{self._suffix}"
 
-    def run(self, ranks, *command) -> list:
-        """The command line; more ranks than cores, and no binding, with either MPI."""
-        more = ["--oversubscribe", "--bind-to", "none"] if self.name == "openmpi" else []
-        return [self.mpiexec, *more, "-n", ranks, *command]
+    def run(self, ranks, *command, bound=False) -> list:
+        """The command line; more ranks than cores, and no binding, with either MPI.  bound: where
+        the launcher binds ranks by default, which `managed` leaves to it."""
+        more = ["--oversubscribe", "--bind-to", "none"][:1 if bound else 3]
+        return [self.mpiexec, *(more if self.name == "openmpi" else []), "-n", ranks, *command]
 
 
 @pytest.fixture(scope="session", params=["mpich", "openmpi"])

@@ -79,12 +79,12 @@ def test_other_openmp_runtimes_work_beside_ours(
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_an_mpi_program_on_llvms_runtime_has_the_threads_that_it_has_without_us(
         mpi, managed, run_program, tmp_path, ranks):
-    """LLVM's runtime asks the kernel where its thread may run: nothing binds that thread."""
+    """LLVM's runtime asks the kernel where its thread may run: the launcher alone binds it."""
     clang = tool("clang", *(f"clang-{version}" for version in range(20, 10, -1)))
     program = tmp_path / "program"
     run_program([clang, "-O1", "-fopenmp", *mpi.flags[0], source_of("llvm_mpi"), "-o", program,
                  *mpi.flags[1]])
-    stock = sorted(run_program(mpi.run(ranks, program)).stdout.splitlines())
+    stock = sorted(run_program(mpi.run(ranks, program, bound=True)).stdout.splitlines())
     done = managed(ranks, program)
     assert len(stock) == ranks
     assert sorted(done.stdout.splitlines()) == stock
