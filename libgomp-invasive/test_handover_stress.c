@@ -93,6 +93,19 @@ void inv_hold_begin_handed (int hold, bool pinned)
     computed[hold]++;
 }
 
+/* --- triggers.c: no MPI request is pending */
+
+struct inv_triggers inv_triggers;
+bool inv_triggers_look (enum inv_trigger_point where)
+{
+    (void)where;
+    return false;
+}
+bool inv_triggers_need_me (void)
+{
+    return false;
+}
+
 /* --- suspended.c: there are no contexts */
 
 void gomp_suspended_call_cores (void)

@@ -72,7 +72,7 @@ unsigned gomp_team_vary (void (*fn) (void *), unsigned requested)
 {
     if (gomp_team_settings.adaptive)
         find_limit(fn, requested);
-    return gomp_team_settings.tuned ? gomp_tuned_team(fn, requested) : requested;
+    return gomp_team_settings.tuned ? gomp_tuned_team(fn, requested, gomp_team_choices) : requested;
 }
 
 static void check_bind (void)

@@ -111,16 +111,16 @@ static bool is_timed (void)
                                                    memory_order_relaxed) || known == self;
 }
 
-static void offer_sizes (void)
+static void offer_sizes (gomp_team_choices_fn *choices)
 {
     int sizes[GOMP_TEAM_CHOICES];
-    unsigned count = gomp_team_choices(sizes);
+    unsigned count = choices(sizes);
     timed.offered = true;
     if (count > 1 && !atomic_load_explicit(&timed.told, memory_order_relaxed))
         inv_tuning_offer(INV_TUNED_TEAM, sizes, count, sizes[count - 1]);
 }
 
-unsigned gomp_tuned_team (void (*fn) (void *), unsigned requested)
+unsigned gomp_tuned_team (void (*fn) (void *), unsigned requested, gomp_team_choices_fn *choices)
 {
     if (gomp_thread()->ts.level > 0 || !inv_managed() || !inv_is_tuned())
         return requested;
@@ -128,7 +128,7 @@ unsigned gomp_tuned_team (void (*fn) (void *), unsigned requested)
         if (!timed.learning_ns)
             begin_timing();
         if (requested == 0 && !timed.offered)
-            offer_sizes();
+            offer_sizes(choices);
         if (timed.alone)
             pass_region(fn);
     }
