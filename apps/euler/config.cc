@@ -106,18 +106,11 @@ public:
     {
     }
 
-    void finish()
+protected:
+    void check() override
     {
-        if (good())
-            check();
-        throw_errors();
-    }
-
-private:
-    Config &config_;
-
-    void check()
-    {
+        if (!good())
+            return; // it would be about defaults
         const auto &g = config_.grid;
         double cells = 1;
         for (int i = 0; i < config_.domain.dimensions * g.min_level; i++)
@@ -143,6 +136,9 @@ private:
         if (!config_.emulate.machine.empty() && config_.emulate.cpus < 1)
             error_at("emulate.machine", "set emulate.cpus, too");
     }
+
+private:
+    Config &config_;
 };
 
 } // namespace
@@ -153,10 +149,7 @@ Config parse_config(std::string_view text, const std::string &file,
     Config config;
     config.file = file;
     Reader reader(config, file);
-    reader.text(text);
-    for (const std::string &word : overrides)
-        reader.word(word);
-    reader.finish();
+    reader.read(text, overrides);
     return config;
 }
 

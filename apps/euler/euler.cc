@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 #include "../lib/config/keys.h"
-#include "../lib/output/failure.h"
 #include "../lib/output/progress.h"
+#include "../lib/program/program.h"
 #include "config.h"
 #include "element/sleeping.h"
 #include "output/frames.h"
@@ -147,12 +147,8 @@ template <int D> void simulate(const Config &config, const Arguments &arguments)
 int run(const Arguments &arguments, bool is_first)
 {
     Config config;
-    try {
-        all_together(MPI_COMM_WORLD,
-                     [&] { config = read_config(arguments.file, arguments.overrides); });
-    } catch (const CommonError &error) {
-        throw ConfigError(error.what());
-    }
+    read_together(MPI_COMM_WORLD,
+                  [&] { config = read_config(arguments.file, arguments.overrides); });
     if (arguments.error && (!has_solution(config) || config.is_emulated()))
         throw ConfigError(config.file +
                           ": --error: the exact solution of this scenario is not known");
@@ -167,36 +163,12 @@ int run(const Arguments &arguments, bool is_first)
     return 0;
 }
 
-// What all ranks find wrong in the same way, one of them says.
-int fail(const std::exception &error, bool is_first, int code)
-{
-    if (is_first)
-        std::fprintf(stderr, "euler: %s\n", error.what());
-    return code;
-}
-
 } // namespace
 
 int main(int argc, char **argv)
 {
     Arguments arguments;
     argp_parse(&parser, argc, argv, 0, nullptr, &arguments);
-    int provided, rank;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    int code;
-    try {
-        code = run(arguments, rank == 0);
-    } catch (const ConfigError &error) {
-        code = fail(error, rank == 0, 2);
-    } catch (const CommonError &error) {
-        code = fail(error, rank == 0, 1);
-    } catch (const std::exception &error) { // of this rank alone: the others may wait for it
-        std::fprintf(stderr, "euler: rank %d: %s\n", rank, error.what());
-        std::fflush(stdout);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-        return 1;
-    }
-    MPI_Finalize();
-    return code;
+    return run_with_mpi(&argc, &argv, "euler",
+                        [&](bool is_first) { return run(arguments, is_first); });
 }

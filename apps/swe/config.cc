@@ -31,9 +31,8 @@ public:
     {
     }
 
-    void finish();
-
 protected:
+    void check() override;
     bool other(const std::string &name, const toml::node &node, const std::string &place) override;
 
 private:
@@ -355,7 +354,7 @@ void Reader::check_gauges()
     }
 }
 
-void Reader::finish()
+void Reader::check()
 {
     if (good()) { // else these would be about defaults
         set_defaults();
@@ -370,7 +369,6 @@ void Reader::finish()
     } else {
         check_places(false);
     }
-    throw_errors();
 }
 
 } // namespace
@@ -381,10 +379,7 @@ Config parse_config(std::string_view text, const std::string &file,
     Config config;
     config.file = file;
     Reader reader(config, file);
-    reader.text(text);
-    for (const std::string &word : overrides)
-        reader.word(word);
-    reader.finish();
+    reader.read(text, overrides);
     return config;
 }
 

@@ -13,8 +13,8 @@
 #include "config_keys.h"
 #include "difference.h"
 #include "output/checkpoint/checkpoint.h"
-#include "../lib/output/failure.h"
 #include "../lib/output/files.h"
+#include "../lib/program/program.h"
 #include "output/watchers.h"
 #include "scenario/gauges.h"
 #include "simulation.h"
@@ -176,16 +176,6 @@ template <class Real> void report_error(Simulation<Real> &simulation, bool is_fi
     print("momentum", from.momentum);
 }
 
-// Files are read by each rank, and one of them may be missing where others have it.  Collective.
-template <class Read> void read_together(MPI_Comm comm, Read read)
-{
-    try {
-        all_together(comm, read);
-    } catch (const CommonError &error) {
-        throw ConfigError(error.what());
-    }
-}
-
 // What was read and made, before the first step.
 void say(const std::vector<std::string> &lines)
 {
@@ -339,37 +329,12 @@ int run(const Arguments &arguments, bool is_first)
     return 0;
 }
 
-// What all ranks find wrong in the same way, one of them says.
-int fail(const std::exception &error, bool is_first, int code)
-{
-    if (is_first)
-        std::fprintf(stderr, "swe: %s\n", error.what());
-    return code;
-}
-
 } // namespace
 
 int main(int argc, char **argv)
 {
     Arguments arguments;
     argp_parse(&parser, argc, argv, 0, nullptr, &arguments);
-    int provided, rank;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    int code;
-    try {
-        code = run(arguments, rank == 0);
-    } catch (const ConfigError &error) {
-        code = fail(error, rank == 0, 2);
-    } catch (const CommonError &error) {
-        code = fail(error, rank == 0, 1);
-    } catch (
-        const std::exception &error) { // of this rank alone, perhaps: the others may wait for it
-        std::fprintf(stderr, "swe: rank %d: %s\n", rank, error.what());
-        std::fflush(stdout);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-        return 1;
-    }
-    MPI_Finalize();
-    return code;
+    return run_with_mpi(&argc, &argv, "swe",
+                        [&](bool is_first) { return run(arguments, is_first); });
 }

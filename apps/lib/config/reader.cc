@@ -342,6 +342,15 @@ void KeyReader::throw_errors()
     throw ConfigError(all);
 }
 
+void KeyReader::read(std::string_view toml, const std::vector<std::string> &overrides)
+{
+    text(toml);
+    for (const std::string &override_word : overrides)
+        word(override_word);
+    check();
+    throw_errors();
+}
+
 std::string text_of_config(const std::string &file)
 {
     std::error_code problem;

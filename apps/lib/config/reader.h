@@ -30,15 +30,15 @@ public:
     KeyReader(std::vector<Key> keys, std::string file);
     virtual ~KeyReader() = default;
 
-    // A whole file, then words of the command line, `grid.max_depth=12`, which count more.  Throw
-    // ConfigError where it is not TOML; other errors are collected.
-    void text(std::string_view toml);
-    void word(const std::string &override_word);
-
-    // Throws a ConfigError if there were any errors.
-    void throw_errors();
+    // Reads a whole file, then words of the command line, `grid.max_depth=12`, which count more, and
+    // lets the program check the values.  Throws a ConfigError if the file is not TOML, or with all
+    // other errors that were found.
+    void read(std::string_view toml, const std::vector<std::string> &overrides);
 
 protected:
+    // All keys have been read, or good() is false and some have their defaults: what must they be to
+    // each other?
+    virtual void check() = 0;
     // A name that is no key: does the program know it?  Called with its place in the file.
     virtual bool other(const std::string &, const toml::node &, const std::string &)
     {
@@ -62,6 +62,9 @@ private:
     std::map<std::string, std::string> places_;        // of keys that were given
     std::vector<std::pair<long, std::string>> errors_; // by line; LONG_MAX: none
 
+    void text(std::string_view toml);
+    void word(const std::string &override_word);
+    void throw_errors();
     void table(const toml::table &table, const std::string &prefix);
     void value(const Key &key, const toml::node &node, const Origin &origin);
     bool is_table(const std::string &name) const;
