@@ -13,6 +13,7 @@ import zlib
 import pytest
 
 from lib.building.build import BUILD
+from lib.simulation import simulator
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 VARIANTS = ("none", "subgrids", "skeleton-first", "arithmetic-aware")
@@ -28,18 +29,6 @@ def uniform(level):
     return [f"grid.min_level={level}", f"grid.max_level={level}"]
 
 
-class Result(dict):
-    """What came out: result["cells"] is a number, result.checksum is text."""
-
-    def __init__(self, out):
-        lines = [line.split() for line in out.splitlines()]
-        super().__init__((line[0], line[1]) for line in lines if len(line) == 2)
-        self.checksum = self.pop("checksum")
-
-    def __getitem__(self, name):
-        return float(super().__getitem__(name))
-
-
 @pytest.fixture(scope="module")
 def program(build):
     path = build / "apps/euler/euler"
@@ -50,18 +39,8 @@ def program(build):
 
 @pytest.fixture
 def euler(program, top, run_program):
-    """euler(SCENARIO, KEY=VALUE..., threads=2, by=[...]) - the result; `by` is what starts it"""
-
-    def run(scenario, *words, threads=2, by=(), check=True, more=None):
-        file = scenario
-        if not str(scenario).endswith(".toml"):
-            file = top / "apps/euler/scenarios" / f"{scenario}.toml"
-        # threads that wait by spinning would keep each other off a busy machine's cores
-        env = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive", **(more or {})}
-        done = run_program([*by, program, "--quiet", file, *words], env, timeout=100, check=check)
-        return Result(done.stdout) if check else done
-
-    return run
+    """euler(SCENARIO, KEY=VALUE...) - the result; as of lib/simulation.py"""
+    return simulator(run_program, program, top / "apps/euler/scenarios")
 
 
 # --- the scheme

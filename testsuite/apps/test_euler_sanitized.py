@@ -3,9 +3,8 @@
 
 import pytest
 
-from lib.building.simulations import FOR_MEMORY, Simulation
-
 pytestmark = pytest.mark.full
+SIMULATION = "euler"
 
 VARIANTS = ("none", "subgrids", "skeleton-first", "arithmetic-aware")
 RUNS = {
@@ -15,22 +14,6 @@ RUNS = {
     "sleeping": ["wave", "solver.order=1", "grid.max_level=2", "grid.wander=0.03", "time.steps=6",
                  "emulate.predictor_us=20", "emulate.corrector_us=5", "emulate.look_us=30"],
 }
-
-
-@pytest.fixture(scope="module")
-def compiled_for_memory(top, make_variable, tmp_path_factory):
-    return Simulation("euler", top, make_variable, tmp_path_factory.mktemp("asan"), FOR_MEMORY)
-
-
-@pytest.fixture(scope="module")
-def memory_checked(compiled_for_memory, staying):
-    return compiled_for_memory.program(staying)
-
-
-@pytest.fixture(scope="module")
-def threads_checked(top, make_variable, tmp_path_factory):
-    return Simulation("euler", top, make_variable, tmp_path_factory.mktemp("tsan"),
-                      ["-fsanitize=thread", "-Wno-tsan"]).program()
 
 
 @pytest.fixture
@@ -65,13 +48,5 @@ def test_no_wrong_address_in_a_part_of_euler(run_program, compiled_for_memory, s
 @pytest.mark.parametrize("ranks", [0, 2])
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("run", RUNS.values(), ids=[*RUNS])
-def test_no_thread_reads_a_cell_that_another_is_writing(
-        run_program, threads_checked, sanitized, mpiexec, words, run, variant, ranks):
-    """Under the project's runtime; see test_swe_sanitized.py for the other words."""
-    start = ["setarch", "-R", sanitized / "bin/invade"]
-    start += ["--", mpiexec, "-n", ranks] if ranks else ["--threads=4", "--"]
-    done = run_program([*start, threads_checked, *words(*run, f"run.variant={variant}")],
-                       {"UCX_MEM_EVENTS": "no", "OMP_WAIT_POLICY": "passive"}, timeout=300)
-    assert "checksum" in done.stdout
-    assert "ThreadSanitizer" not in done.stdout + done.stderr
-    assert "unmanaged" not in done.stderr.lower()
+def test_no_thread_reads_a_cell_that_another_is_writing(no_race, words, run, variant, ranks):
+    no_race(*words(*run, f"run.variant={variant}"), ranks=ranks)

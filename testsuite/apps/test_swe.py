@@ -15,6 +15,7 @@ import time
 import pytest
 
 from lib.building.small_programs import SHARED, compile_text
+from lib.simulation import Result, simulator
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 PLANAR = "dam_break_planar"
@@ -31,18 +32,6 @@ def depths(least, most):
     return [f"grid.min_depth={least}", f"grid.max_depth={most}"]
 
 
-class Result(dict):
-    """What came out: result["cells"] is a number, result.checksum is text."""
-
-    def __init__(self, out):
-        lines = [line.split() for line in out.splitlines()]
-        super().__init__((line[0], line[1]) for line in lines if len(line) == 2)
-        self.checksum = self.pop("checksum")
-
-    def __getitem__(self, name):
-        return float(super().__getitem__(name))
-
-
 @pytest.fixture
 def program(swe_program):
     return swe_program("swe")
@@ -55,17 +44,8 @@ def scenarios(top):
 
 @pytest.fixture
 def swe(program, scenarios, run_program):
-    """swe(SCENARIO, KEY=VALUE..., threads=2, by=[...]) - the result; `by` is what starts it, `more`
-    are variables of the environment"""
-
-    def run(scenario, *words, threads=2, by=(), of=program, check=True, more=None):
-        file = scenario if str(scenario).endswith(".toml") else scenarios / f"{scenario}.toml"
-        # threads that wait by spinning would keep each other off a busy machine's cores
-        env = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive", **(more or {})}
-        done = run_program([*by, of, "--quiet", file, *words], env, timeout=100, check=check)
-        return Result(done.stdout) if check else done
-
-    return run
+    """swe(SCENARIO, KEY=VALUE...) - the result; as of lib/simulation.py"""
+    return simulator(run_program, program, scenarios)
 
 
 @pytest.fixture

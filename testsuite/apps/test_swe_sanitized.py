@@ -8,6 +8,7 @@ import pytest
 from lib.building.simulations import FOR_MEMORY, Simulation
 
 pytestmark = pytest.mark.full
+SIMULATION = "swe"
 
 SHORT = ["time.steps=24", "grid.every=2", "grid.split=100", "grid.join=40", "run.cut=1"]
 RUNS = {
@@ -30,28 +31,12 @@ PARTS_TESTS = ("bathymetry bed galerkin gauges grid kernels okada output scenari
 
 
 @pytest.fixture(scope="module")
-def compiled_for_memory(top, make_variable, tmp_path_factory):
-    return Simulation("swe", top, make_variable, tmp_path_factory.mktemp("asan"), FOR_MEMORY)
-
-
-@pytest.fixture(scope="module")
-def memory_checked(compiled_for_memory, staying):
-    return compiled_for_memory.program(staying)
-
-
-@pytest.fixture(scope="module")
 def memory_checked_over_tbb(top, make_variable, staying, tmp_path_factory):
     if not make_variable("TBB_LIBS"):
         pytest.skip("needs package libtbb-dev")
     return Simulation("swe", top, make_variable, tmp_path_factory.mktemp("tbb"),
                       [*FOR_MEMORY, "-DSWE_TBB"],
                       make_variable("TBB_LIBS").split()).program(staying)
-
-
-@pytest.fixture(scope="module")
-def threads_checked(top, make_variable, tmp_path_factory):
-    return Simulation("swe", top, make_variable, tmp_path_factory.mktemp("tsan"),
-                    ["-fsanitize=thread", "-Wno-tsan"]).program()
 
 
 @pytest.fixture
@@ -136,24 +121,6 @@ def test_no_wrong_address_in_bathymetry(run_program, compiled_for_memory, memory
                        address_env, timeout=300)
     assert "checksum" in done.stdout
     assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
-
-
-@pytest.fixture
-def no_race(run_program, threads_checked, sanitized, mpiexec):
-    """no_race(WORD, ..., ranks=0) - runs the simulation, under mpiexec if there are ranks"""
-
-    def run(*given, ranks=0):
-        # without randomized addresses: some kernels place mappings where ThreadSanitizer has its
-        # own; without UCX's hooks of memory calls, in which any program of MPICH crashes under it
-        start = ["setarch", "-R", sanitized / "bin/invade"]
-        start += ["--", mpiexec, "-n", ranks] if ranks else ["--threads=4", "--"]
-        done = run_program([*start, threads_checked, *given],
-                           {"UCX_MEM_EVENTS": "no", "OMP_WAIT_POLICY": "passive"}, timeout=300)
-        assert "checksum" in done.stdout
-        assert "ThreadSanitizer" not in done.stdout + done.stderr
-        assert "unmanaged" not in done.stderr.lower()
-
-    return run
 
 
 @pytest.mark.parametrize("kind", ["tasks", "owner", "loop"])

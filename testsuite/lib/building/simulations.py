@@ -69,6 +69,42 @@ def staying(tmp_path_factory):
     return file
 
 
+@pytest.fixture(scope="module")
+def compiled_for_memory(request, top, make_variable, tmp_path_factory):
+    """The simulation that the test module names, with AddressSanitizer."""
+    return Simulation(request.module.SIMULATION, top, make_variable,
+                      tmp_path_factory.mktemp("asan"), FOR_MEMORY)
+
+
+@pytest.fixture(scope="module")
+def memory_checked(compiled_for_memory, staying):
+    return compiled_for_memory.program(staying)
+
+
+@pytest.fixture(scope="module")
+def threads_checked(request, top, make_variable, tmp_path_factory):
+    return Simulation(request.module.SIMULATION, top, make_variable,
+                      tmp_path_factory.mktemp("tsan"), ["-fsanitize=thread", "-Wno-tsan"]).program()
+
+
+@pytest.fixture
+def no_race(run_program, threads_checked, sanitized, mpiexec):
+    """no_race(WORD, ..., ranks=0) - runs the simulation, under mpiexec if there are ranks"""
+
+    def run(*given, ranks=0):
+        # without randomized addresses: some kernels place mappings where ThreadSanitizer has its
+        # own; without UCX's hooks of memory calls, in which any program of MPICH crashes under it
+        start = ["setarch", "-R", sanitized / "bin/invade"]
+        start += ["--", mpiexec, "-n", ranks] if ranks else ["--threads=4", "--"]
+        done = run_program([*start, threads_checked, *given],
+                           {"UCX_MEM_EVENTS": "no", "OMP_WAIT_POLICY": "passive"}, timeout=300)
+        assert "checksum" in done.stdout
+        assert "ThreadSanitizer" not in done.stdout + done.stderr
+        assert "unmanaged" not in done.stderr.lower()
+
+    return run
+
+
 @pytest.fixture
 def address_env(tmp_path):
     """Leaks of the MPI libraries are not reported."""
