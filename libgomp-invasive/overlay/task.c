@@ -13,7 +13,7 @@
 enum {
     CHECKPOINT_EVERY = 32, /* tasks that run at once between two looks whether the core is asked
                               back */
-    MOST_CHILDREN = 8192,  /* unfinished; a task with more waits for them before it makes the next (too_many_children) */
+    MOST_CHILDREN = 8192,  /* unfinished ones of a task, before it works on them */
     MOST_URGENT = 8192,    /* tasks with a priority that are queued, of a team */
     MOST_NESTED = 64,      /* tasks that run at once, each within the one before; a power of two */
 };

@@ -34,15 +34,12 @@ static bool needs_hold (void)
 }
 
 /* The only thread that may test MPI requests sleeps in slices, until it is woken.  What it waits for may be
- * a task that one of its tests makes ready.  A slice is at most 1/SLICE_PART of the sleep so far. */
+ * a task that one of its tests makes ready. */
 static void test_in_sleep (struct gomp_waiter *w)
 {
-    enum { FIRST_NS = 20000, LONGEST_NS = 2000000, SLICE_PART = 16 };
     uint64_t start = inv_now_ns();
     while (inv_triggers_need_me()) {
-        int64_t slice = (int64_t)(inv_now_ns() - start) / SLICE_PART;
-        slice = slice < FIRST_NS ? FIRST_NS : slice > LONGEST_NS ? LONGEST_NS : slice;
-        if (gomp_waiter_rest(w, slice))
+        if (gomp_waiter_rest(w, inv_triggers_slice(inv_now_ns() - start)))
             return;
         inv_triggers_test(INV_AT_IDLE);
     }

@@ -209,9 +209,10 @@ static void widen_mask(void)
     inv_wide_cpus(&cpus);
     if (inv_cpus_equal(&inv_process.own_mask, &inv_process.wide_mask))
         return;
-    if (inv_cpus_set(0, &cpus) != 0)
+    if (inv_cpus_set(0, &cpus) == 0)
+        inv_pinning_enable(); /* its first hold is still to come */
+    else
         inv_process.wide_mask = inv_process.own_mask;
-    inv_pinning_enable(); /* its first hold is still to come */
 }
 
 static void join_once(int rank, int size, int local_size)

@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Where a thread is that offers to test. */
 enum inv_trigger_point {
@@ -60,6 +61,15 @@ static inline bool inv_triggers_pending(void)
 static inline bool inv_triggers_test(enum inv_trigger_point where)
 {
     return inv_triggers_pending() && inv_triggers_look(where);
+}
+
+/* How long (ns) a thread that tests between sleeps is to sleep next, if nothing has come for `since`
+ * ns: a wait is prolonged by at most a sixteenth of it, and by 2 ms. */
+static inline int64_t inv_triggers_slice(uint64_t since)
+{
+    enum { SLICE_PART = 16, FIRST_NS = 20000, LONGEST_NS = 2000000 };
+    int64_t slice = (int64_t)since / SLICE_PART;
+    return slice < FIRST_NS ? FIRST_NS : slice > LONGEST_NS ? LONGEST_NS : slice;
 }
 
 #endif

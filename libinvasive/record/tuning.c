@@ -54,12 +54,11 @@ static bool lists(const char *list, const char *word)
 
 void inv_tuning_begin(void)
 {
-    static const int percent[] = {25, 50, 100, 200, 400};
     const char *list = inv_getenv("INVASIVE_TUNE");
     for (int i = 0; list && i < INV_TUNED_PARAMETERS; i++)
         if (lists(list, search.parameter[i].word))
             inv_tuning.asked |= UINT32_C(1) << i;
-    inv_tuning_offer(INV_TUNED_SPIN, percent, sizeof percent / sizeof *percent, 100);
+    inv_tuning_offer_percent(INV_TUNED_SPIN);
 }
 
 void inv_tuning_offer(enum inv_tuned which, const int *values, unsigned count, int usual)
@@ -74,6 +73,12 @@ void inv_tuning_offer(enum inv_tuned which, const int *values, unsigned count, i
     p->count = count;
     p->usual = usual;
     atomic_store_explicit(&p->state, OFFERED, memory_order_release);
+}
+
+void inv_tuning_offer_percent(enum inv_tuned which)
+{
+    static const int percent[] = {25, 50, 100, 200, 400}; /* percent_in has the same bounds */
+    inv_tuning_offer(which, percent, sizeof percent / sizeof *percent, 100);
 }
 
 /* --- values in use */

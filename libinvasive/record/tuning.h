@@ -59,6 +59,8 @@ static inline int64_t inv_tuned_poll(int64_t usual)
 /* The parameter may be tuned in this process, with `count` of 2 to 8 rising values, of which `usual` is one.
  * Only the first offer counts.  Any thread. */
 void inv_tuning_offer(enum inv_tuned parameter, const int *values, unsigned count, int usual);
+/* The same with percents of the usual value: INV_TUNED_SPIN or INV_TUNED_POLL. */
+void inv_tuning_offer_percent(enum inv_tuned parameter);
 /* The offer of the team is void: its size is the usual one for good.  Any thread. */
 void inv_tuning_keep_team(void);
 

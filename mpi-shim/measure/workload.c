@@ -496,9 +496,8 @@ void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 
 void shim_workload_start(void)
 {
-    static const int percent[] = {25, 50, 100, 200, 400};
     if (shim_world.size > 1)
-        inv_tuning_offer(INV_TUNED_POLL, percent, sizeof percent / sizeof *percent, 100);
+        inv_tuning_offer_percent(INV_TUNED_POLL);
     shim_thread.measured = true;
     work.classes = 1; /* SHIM_CLASS_WINDOWS */
     work.last_end = shim_ticks();

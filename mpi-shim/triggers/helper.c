@@ -3,8 +3,8 @@
  * helper.c - a thread that tests pending requests while no other thread does: all of them compute,
  * or sleep in OpenMP, or the OpenMP runtime does not test.  Only with MPI_THREAD_MULTIPLE.
  *
- * It sleeps between two tests, longer the longer nothing has come: a wait is prolonged by at most
- * 1/SLICE_PART of it, and by LONGEST_NS.  While others test it only sleeps.
+ * It sleeps between two tests, longer the longer nothing has come (inv_triggers_slice).  While others
+ * test it only sleeps.
  */
 #define _GNU_SOURCE
 #include "mpi-shim/triggers/helper.h"
@@ -16,8 +16,6 @@
 #include <stdatomic.h>
 #include <sys/prctl.h>
 #include <time.h>
-
-enum { SLICE_PART = 16, FIRST_NS = 20000, LONGEST_NS = 2000000 };
 
 /* All under the lock. */
 static struct {
@@ -52,15 +50,14 @@ static void *helper_main(void *arg)
     (void)arg;
     prctl(PR_SET_TIMERSLACK, 1);
     uint64_t since = inv_now_ns();
-    int64_t slice = FIRST_NS;
+    int64_t slice = inv_triggers_slice(0);
     while (wait_for_call()) {
         nanosleep(&(struct timespec){.tv_nsec = slice}, NULL);
         uint64_t now = inv_now_ns();
         bool others = now - triggers_tested_ns() < (uint64_t)slice;
         if (!others && triggers_test(INV_AT_IDLE))
             since = now;
-        slice = (int64_t)(now - since) / SLICE_PART;
-        slice = slice < FIRST_NS ? FIRST_NS : slice > LONGEST_NS ? LONGEST_NS : slice;
+        slice = inv_triggers_slice(now - since);
     }
     return NULL;
 }

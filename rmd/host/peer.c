@@ -38,7 +38,8 @@ static struct {
     int parked[PARKED_MAX];
     unsigned nparked;
     uint32_t forks;
-    _Atomic uint32_t *closed; /* futex, shared with the children: rmd has closed the sockets of children up to this number */
+    /* Futex, shared with the children: rmd has closed the sockets of children up to this number. */
+    _Atomic uint32_t *closed;
     bool said_slow, said_full; /* warnings that are logged once */
 } peers = {.spare_fd = -1};
 
